@@ -1,0 +1,62 @@
+# `make stage_loop` and `make test` set everything up themselves; a second call installs nothing again.
+SHELL := /bin/bash
+VENV ?= .venv
+STAMP := $(VENV)/.installed
+PY := $(VENV)/bin/python
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+# The first of these that runs and is new enough; `make PYTHON=...` takes another one.
+PYTHON ?= $(shell for p in python3.11 python3; do $$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && exit; done; echo python3)
+ARGS ?=
+PYTEST_ARGS ?= -n 2 --dist loadfile
+
+.DEFAULT_GOAL := help
+.PHONY: help venv stage_loop test lint type pytest format doctor warmstart results clean
+
+help:
+	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
+	@echo "make test         install, then lint, type check and test"
+	@echo "make doctor       versions, devices, and what is missing for which recipe"
+	@echo "make warmstart    rebuild the shipped starter model from nothing (hours)"
+	@echo "make format       let ruff rewrite the sources"
+	@echo "make clean        remove the environment and the caches"
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+	  echo "lakeloop needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | tail -n 1). Install it, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "'$(PYTHON)' lacks venv or pip. Install them (on Debian: apt-get install python3-venv python3-pip), then try again." >&2; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version): about 2 GB, a few minutes with a fast network, once."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+stage_loop: $(STAMP)
+	$(PY) -m experiments.run stage_loop $(ARGS)
+
+test: lint type pytest
+
+lint: $(STAMP)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+type: $(STAMP)
+	$(PY) -m mypy
+
+# One thread: two OpenMP threads on busy cores are several times slower than one.
+pytest: $(STAMP)
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS)
+
+format: $(STAMP)
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+doctor: $(STAMP)
+	@$(PY) -m experiments.run doctor
+
+warmstart: $(STAMP)
+	$(PY) -m experiments.run warmstart $(ARGS)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
