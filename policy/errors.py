@@ -1,0 +1,21 @@
+"""Errors a user of the policy can cause. Each message says what is wrong and what to do."""
+
+
+class PolicyError(ValueError):
+    """Base of every error that `policy` raises on purpose."""
+
+
+class AnswerError(PolicyError):
+    """An answer cannot be read as a plan, or can be read in more than one way; the message is the reason."""
+
+
+class StyleError(PolicyError):
+    """A prompt style that does not exist."""
+
+
+class RewardError(PolicyError):
+    """A reward setting breaks a promise of the reward, or a column of it is malformed."""
+
+
+class SolverFaultError(PolicyError):
+    """The verifier found a valid plan that the solver's label rules out: the label is wrong, so nothing may go on."""
