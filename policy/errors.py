@@ -9,6 +9,14 @@ class AnswerError(PolicyError):
     """An answer cannot be read as a plan, or can be read in more than one way; the message is the reason."""
 
 
+class TruncatedAnswerError(AnswerError):
+    """An answer ends before its plan begins, inside the thinking."""
+
+
+class AgentMismatchError(AnswerError):
+    """An answer speaks of other agents than the board has."""
+
+
 class StyleError(PolicyError):
     """A prompt style that does not exist."""
 
