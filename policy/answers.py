@@ -1,6 +1,7 @@
 """Answers as text, and the plans they hold.
 
-The reader accepts the usual variations of the asked format and never guesses: what can be read in two ways is refused with a reason.
+The reader accepts the usual variations of the asked format and never guesses: what can be read in two ways is refused
+with a reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +30,10 @@ class Answer:
 def parse_answer(
     text: str | Message | Sequence[Message], num_agents: int, *, style: str = "full", thinking: bool = False
 ) -> Answer:
-    """Read an answer given as a string, as one chat message or as a list of them (the last one of the assistant counts).
+    """Read an answer given as a string, as a chat message or as a list of them (the assistant's last one counts).
 
-    `thinking` says that the model was asked to think, so that its answer begins after a closing think tag: a template may have put the
-    opening one into the prompt. Reasoning that comes in a field of its own needs no tags.
+    `thinking` says that the model was asked to think, so that its answer begins after a closing think tag: a template
+    may have put the opening one into the prompt. Reasoning that comes in a field of its own needs no tags.
     """
     check_style(style)
     try:

@@ -1,4 +1,4 @@
-"""The answer style `full`: one line per agent, `Agent 0: RIGHT, DOWN, WAIT`, and the variations that models make of it."""
+"""The answer style `full`: one line per agent, `Agent 0: RIGHT, DOWN, WAIT`, and the variations models make of it."""
 
 import json
 import re
@@ -45,7 +45,7 @@ _HEADING = re.compile(
 )
 _EMPTY = re.compile(r"(?:none|empty|no (?:actions|moves)|nothing|-)?", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]{1,3}[.)])\s+")
-_SEPARATORS = re.compile(r"->|=>|\s[-–—]\s|[\s,;|/]+")
+_SEPARATORS = re.compile(r"->|=>|\s[-\u2013\u2014]\s|[\s,;|/]+")
 _DECORATION = " \t\"'`*_.()[]{}$\\"
 _MAX_JSON_TRIES = 256  # keeps the reading of a page of brackets short
 
@@ -224,7 +224,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plans_of(value: object) -> Lists | None:
-    """Plans from decoded JSON: an object by agent, a list of lists, or a list of objects with an agent and its actions."""
+    """Plans from decoded JSON: an object by agent, a list of lists, or a list of objects with agent and actions."""
     if isinstance(value, dict):
         if len(value) == 1 and not _agent_of(next(iter(value))):
             return _plans_of(next(iter(value.values())))

@@ -1,7 +1,7 @@
 """The reward of one answer: how right it is, less what it is too long by.
 
-Everything here is NumPy in and out and free of state: the caller keeps the ability and saves it with the trainer's checkpoint.
-Symbols are those of the design: v valid, l tokens, L0 the free budget, L_max the limit, a the ability.
+Everything here is NumPy in and out and free of state: the caller keeps the ability and saves it with the trainer's
+checkpoint. Symbols are those of the design: v valid, l tokens, L0 the free budget, L_max the limit, a the ability.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def smoothstep(x: float) -> float:
 
 
 def length_weight(ability: float, schedule: str = "adaptive") -> float:
-    """w_len at an ability: `adaptive` asks for brevity first and for correctness later, `reverse` the other way round."""
+    """w_len at an ability: `adaptive` asks for brevity first, for correctness later; `reverse` the other way round."""
     if schedule not in SCHEDULES:
         raise RewardError(f"reward schedule {schedule!r} is unknown; choose one of {', '.join(SCHEDULES)}")
     if not 0.0 <= ability <= 1.0:
@@ -63,8 +63,8 @@ def length_weight(ability: float, schedule: str = "adaptive") -> float:
 def check_reward(schedule: str = "adaptive", rho: float = RHO, gap_max: float = GAP_MAX) -> None:
     """Refuse settings under which a short wrong answer can beat a long right one.
 
-    With equal weights every valid answer beats every invalid one, at any length, iff w_len < (1 - rho) / (2 - rho): the worst valid
-    answer gets (1 - w_len) (1 - rho) - w_len, the best invalid one 0.
+    With equal weights every valid answer beats every invalid one, at any length, iff w_len < (1 - rho) / (2 - rho): the
+    worst valid answer gets (1 - w_len) (1 - rho) - w_len, the best invalid one 0.
     """
     if not 0.0 <= rho < 1.0:
         raise RewardError(f"reward.rho is {rho}, and must be at least 0 and below 1")
@@ -74,8 +74,9 @@ def check_reward(schedule: str = "adaptive", rho: float = RHO, gap_max: float = 
     bound = (1.0 - rho) / (2.0 - rho)
     if not largest < bound:
         raise RewardError(
-            f"reward.rho {rho} with schedule {schedule!r} lets a short invalid answer beat a long valid one: the length weight reaches "
-            f"{largest:.3f} and must stay below (1 - rho) / (2 - rho) = {bound:.3f}; lower reward.rho"
+            f"reward.rho {rho} with schedule {schedule!r} lets a short invalid answer beat a long valid one: "
+            f"the length weight reaches {largest:.3f} and must stay below (1 - rho) / (2 - rho) = {bound:.3f}; "
+            "lower reward.rho"
         )
 
 
@@ -110,11 +111,12 @@ def reward_parts(
     free = np.broadcast_to(np.asarray(free_budget, dtype=np.float64), used.shape)
     if not gaps.shape == right.shape == cut.shape == used.shape:
         raise RewardError(
-            f"reward columns differ in length: gap {gaps.size}, valid {right.size}, truncated {cut.size}, tokens {used.size}"
+            f"reward columns differ in length: valid {right.size}, gap {gaps.size}, tokens {used.size}, "
+            f"truncated {cut.size}"
         )
     if np.any(gaps[right] < 0):
         raise RewardError(
-            "a gap is negative: a plan below the certified optimum is a fault of the solver, so stop and report the board"
+            "a gap is negative: a plan below the certified optimum is a fault of the solver, so stop and report it"
         )
     if np.any(used < 0):
         raise RewardError("a token count is negative")
@@ -145,8 +147,8 @@ def compute_reward(
 ) -> FloatArray:
     """R = w_acc A - w_len P (v + 0.5 (1 - v)) for each answer.
 
-    A = v (1 - rho min(1, gap / gap_max)); P = 1 when truncated, else (l - L0) / (L_max - L0) within 0 and 1; a gap that is NaN counts
-    as invalid. There is no credit for being shorter than L0.
+    A = v (1 - rho min(1, gap / gap_max)); P = 1 when truncated, else (l - L0) / (L_max - L0) within 0 and 1; a gap that
+    is NaN counts as invalid. There is no credit for being shorter than L0.
     """
     options: dict[str, Any] = {"schedule": schedule, "rho": rho, "gap_max": gap_max}
     return reward_parts(valid, gap, tokens, truncated, free_budget, max_tokens, ability, **options).reward
