@@ -79,13 +79,13 @@ def test_the_reward_never_rises_with_cost_or_length(valid, gap_a, gap_b, used_a,
 
 def test_the_values_are_those_of_the_formula():
     # Ability 0.4 is half way: s = 0.5, w_len = 0.175. Half of the excess is used up at 120 of 40..200 tokens.
-    parts = reward_parts([1, 1, 0, 0, 1], [0, 0.5, np.nan, np.nan, 3], [40, 120, 120, 9, 9], [0, 0, 0, 1, 0], 40, L_MAX, 0.4)
+    parts = reward_parts(
+        [1, 1, 0, 0, 1], [0, 0.5, np.nan, np.nan, 3], [40, 120, 120, 9, 9], [0, 0, 0, 1, 0], 40, L_MAX, 0.4
+    )
     assert parts.length_weight == pytest.approx(0.175)
     np.testing.assert_allclose(parts.accuracy, [1, 0.75, 0, 0, 0.5])
     np.testing.assert_allclose(parts.excess, [0, 0.5, 0.5, 1, 0])
-    np.testing.assert_allclose(
-        parts.reward, [0.825, 0.825 * 0.75 - 0.0875, -0.175 * 0.25, -0.175 * 0.5, 0.825 * 0.5]
-    )
+    np.testing.assert_allclose(parts.reward, [0.825, 0.825 * 0.75 - 0.0875, -0.175 * 0.25, -0.175 * 0.5, 0.825 * 0.5])
 
 
 def test_a_valid_answer_without_a_certified_gap_counts_as_invalid():
