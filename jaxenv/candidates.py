@@ -1,0 +1,206 @@
+"""Random boards to choose from, drawn by JAX: candidate i is a pure function of (key, index, class parameters).
+
+One jitted function draws a chunk of candidates at the largest shape; size, holes and agents are traced, so neither a
+new config nor another size compiles. Only integers are used: every backend draws the same boards. The batch is the last
+axis and a map is a column of row bit masks, which keeps a flood fill to a few shifts.
+
+Holes are a uniform subset of the map (selection sampling, cell by cell). Agents are placed one after another: a start
+uniform among free cells that have a free neighbour, a goal uniform among the other cells of its component.
+
+Two ways of proposing boards that need a wait are added for classes where they are rare (`rare`), on alternate indices:
+- crossing (even): agents 0 and 1 go straight and would be in one cell at one time at a right angle, one or none of them
+  stopping there. All such crossings that fit the map are equally likely, as they are under plain drawing. On open maps
+  with two agents nearly every board that needs a wait is of this kind.
+- company (odd): all agents start in the component of agent 0, which is what counts where holes are many.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from jaxenv.types import Instances
+
+_DRAWS_BESIDE = 7  # the rounding of holes, then the six of a crossing
+
+
+def _below(bits: jax.Array, n: jax.Array) -> jax.Array:
+    """Uniform in 0 .. n - 1 for n < 2^16: the high word of bits x n, without 64-bit numbers."""
+    n = n.astype(jnp.uint32)
+    high, low = bits >> 16, bits & jnp.uint32(0xFFFF)
+    return ((high * n + ((low * n) >> 16)) >> 16).astype(jnp.int32)
+
+
+def _fill_row(seed: jax.Array, free: jax.Array) -> jax.Array:
+    """All runs of `free` bits that hold a bit of `seed`, for at most 16 columns."""
+    filled = free & (~(free + seed) | seed)  # the carry runs from the lowest seed to the end of its run
+    through = free
+    for shift in (1, 2, 4, 8):
+        filled |= through & (filled >> shift)
+        through &= through >> shift
+    return filled
+
+
+def _component(seed: jax.Array, free: jax.Array) -> jax.Array:
+    """All cells of `free` that `seed` reaches, u32[S, C]: sweeps down and up until nothing is added."""
+
+    def step(above: jax.Array, rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        found, open_cells = rows
+        found = _fill_row((found | above) & open_cells, open_cells)
+        return found, found
+
+    def grow(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        start = jnp.zeros_like(free[0])
+        _, down = jax.lax.scan(step, start, (state[0], free))
+        _, up = jax.lax.scan(step, start, (down, free), reverse=True)
+        return up, jnp.any(up != state[0])
+
+    return jax.lax.while_loop(lambda state: state[1], grow, (seed & free, jnp.bool_(True)))[0]
+
+
+def _count(rows: jax.Array) -> jax.Array:
+    return jax.lax.population_count(rows).sum(0).astype(jnp.int32)
+
+
+def _member(rows: jax.Array, rank: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Row and column of the set cell number `rank` (from 0, row by row)."""
+    height = rows.shape[0]
+    per_row = jax.lax.population_count(rows).astype(jnp.int32)
+
+    def find_row(r: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        row, before, seen = state
+        here = (seen <= rank) & (rank < seen + per_row[r])
+        return jnp.where(here, r, row), jnp.where(here, seen, before), seen + per_row[r]
+
+    zero = jnp.zeros_like(rank)
+    row, before, _ = jax.lax.fori_loop(0, height, find_row, (zero, zero, zero))
+    line = jnp.take_along_axis(rows, row[None], 0)[0]
+
+    def find_col(c: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        col, seen = state
+        bit = ((line >> c.astype(jnp.uint32)) & 1).astype(jnp.int32)
+        return jnp.where((bit == 1) & (seen == rank), c, col), seen + bit
+
+    return row, jax.lax.fori_loop(0, height, find_col, (zero, before))[0]
+
+
+def _mask(row: jax.Array, col: jax.Array, height: int) -> jax.Array:
+    """Row masks of one cell; none is set for a cell past the end."""
+    bit = jnp.where(col < height, jnp.uint32(1) << jnp.minimum(col, 31).astype(jnp.uint32), jnp.uint32(0))
+    return jnp.where(jnp.arange(height)[:, None] == row, bit, jnp.uint32(0))
+
+
+def _crossing(bits: jax.Array, size: jax.Array, longest: int) -> tuple[jax.Array, jax.Array]:
+    """Starts and goals i32[2 agents, 2, C] of two straight ways at a right angle that meet after equal times.
+
+    With t steps before the meeting, m = size - t: a way is (steps from the border to its start) + t + (steps beyond),
+    so there are m (m + 1) / 2 of them in a line and the square of that for two lines.
+    """
+    times = jnp.arange(1, longest)
+    room = jnp.maximum(size - times, 0)
+    cumulative = jnp.cumsum((room * (room + 1) // 2) ** 2)
+    time = 1 + jnp.sum(_below(bits[0], cumulative[-1])[None] >= cumulative[:, None], 0)
+    m = size - time
+    senses = _below(bits[1], jnp.int32(8))
+    starts, ends, meetings = [], [], []
+    for line in (0, 1):  # a column first, then a row
+        before, beyond = _below(bits[2 + 2 * line], m), _below(bits[3 + 2 * line], m + 1)
+        folded = before + beyond >= m  # fold the rectangle m x (m + 1) on its half, the pairs with before + beyond < m
+        before, beyond = jnp.where(folded, m - 1 - before, before), jnp.where(folded, m - beyond, beyond)
+        way = [before, before + time + beyond, before + time]
+        turned = ((senses >> line) & 1) == 1
+        start, end, meeting = (jnp.where(turned, size - 1 - place, place) for place in way)
+        starts.append(start)
+        ends.append(end)
+        meetings.append(meeting)
+    vertical = jnp.stack([jnp.stack([starts[0], meetings[1]]), jnp.stack([ends[0], meetings[1]])])
+    level = jnp.stack([jnp.stack([meetings[0], starts[1]]), jnp.stack([meetings[0], ends[1]])])
+    first = (senses >> 2) == 1
+    ways = jnp.where(first, jnp.stack([vertical, level]), jnp.stack([level, vertical]))
+    return ways[:, 0], ways[:, 1]
+
+
+@partial(jax.jit, static_argnames=("chunk", "max_size", "max_agents"))
+def draw(
+    key: jax.Array,
+    first: jax.Array,
+    size: jax.Array,
+    holes_low: jax.Array,
+    holes_more: jax.Array,
+    num_agents: jax.Array,
+    rare: jax.Array,
+    *,
+    chunk: int,
+    max_size: int,
+    max_agents: int,
+) -> tuple[Instances, jax.Array]:
+    """Candidates first .. first + chunk - 1 of the class with this key, and whether each could be placed (bool[C]).
+
+    A board gets `holes_low` holes, or one more with probability `holes_more` / 2^32 (u32).
+    """
+    cells = max_size * max_size
+    index = first.astype(jnp.uint32) + jnp.arange(chunk, dtype=jnp.uint32)
+    words = _DRAWS_BESIDE + cells + 2 * max_agents
+    bits = jax.vmap(lambda i: jax.random.bits(jax.random.fold_in(key, i), (words,), jnp.uint32))(index).T
+    beside, hole_bits, agent_bits = jnp.split(bits, [_DRAWS_BESIDE, _DRAWS_BESIDE + cells])
+    agent_bits = agent_bits.reshape(max_agents, 2, chunk)
+
+    side = jnp.arange(max_size)
+    inside = ((side[:, None] < size) & (side[None, :] < size)).reshape(cells)
+    left = jnp.cumsum(inside[::-1].astype(jnp.int32))[::-1]  # cells of the map from this one on
+
+    def choose(wanted: jax.Array, cell: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        is_inside, remaining, random = cell
+        hole = is_inside & (_below(random, remaining) < wanted)
+        return wanted - hole, hole
+
+    wanted = holes_low + (beside[0] < holes_more)
+    _, chosen = jax.lax.scan(choose, wanted, (inside, left, hole_bits))
+    holes = (chosen | ~inside[:, None]).reshape(max_size, max_size, chunk)
+    free = jnp.sum(jnp.where(holes, 0, jnp.uint32(1) << side.astype(jnp.uint32)[None, :, None]), 1, dtype=jnp.uint32)
+
+    cross = rare & (index % 2 == 0)
+    company = rare & (index % 2 == 1)
+    cross_starts, cross_goals = _crossing(beside[1:], size, max_size)
+    # A cell counts as neighbour of another, not of itself: spread the others' masks without the cell's own.
+    empty = jnp.zeros_like(free[:1])
+    beside_free = (free << 1) | (free >> 1) | jnp.concatenate([free[1:], empty]) | jnp.concatenate([empty, free[:-1]])
+    roomy = free & beside_free
+
+    def place(agent: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        starts, goals, start_mask, goal_mask, home, placed = state
+        crossing = cross & (agent < 2)
+        which = jnp.minimum(agent, 1)
+
+        allowed = roomy & ~start_mask
+        allowed = jnp.where(company & (agent > 0), allowed & home, allowed)
+        row, col = _member(allowed, _below(agent_bits[agent, 0], _count(allowed)))
+        row = jnp.where(crossing, cross_starts[which, 0], row)
+        col = jnp.where(crossing, cross_starts[which, 1], col)
+        mine = _mask(row, col, max_size)
+        placed &= jnp.any(mine & allowed, 0)
+        starts = starts.at[agent].set(jnp.stack([row, col]))
+        start_mask |= mine
+
+        reached = _component(mine, free)
+        home = jnp.where(agent == 0, reached, home)
+        allowed = reached & ~mine & ~goal_mask
+        row, col = _member(allowed, _below(agent_bits[agent, 1], _count(allowed)))
+        row = jnp.where(crossing, cross_goals[which, 0], row)
+        col = jnp.where(crossing, cross_goals[which, 1], col)
+        mine = _mask(row, col, max_size)
+        placed &= jnp.any(mine & allowed, 0)
+        return starts, goals.at[agent].set(jnp.stack([row, col])), start_mask, goal_mask | mine, home, placed
+
+    nowhere = jnp.full((max_agents, 2, chunk), max_size, jnp.int32)
+    none = jnp.zeros_like(free)
+    state = (nowhere, nowhere, none, none, none, jnp.ones(chunk, bool))
+    starts, goals, _, _, _, placed = jax.lax.fori_loop(0, num_agents, place, state)
+    boards = Instances(
+        size=jnp.full(chunk, size, jnp.int32),
+        num_agents=jnp.full(chunk, num_agents, jnp.int32),
+        holes=holes.transpose(2, 0, 1),
+        starts=starts.transpose(2, 0, 1),
+        goals=goals.transpose(2, 0, 1),
+    )
+    return boards, placed
