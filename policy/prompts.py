@@ -33,8 +33,8 @@ Map of {size} rows and {size} columns, "." is free and "H" is a hole
 Agents
 {agents}
 
-End with one line for each agent, its actions separated by commas, and nothing after the last line. An agent that need \
-not move gets an empty line after the colon.
+End with one line for each agent and nothing after the last one: its number, a colon and its actions separated by \
+commas, as in "Agent 0: RIGHT, DOWN, WAIT". An agent that need not move has nothing after its colon. The lines to fill in:
 {answers}"""
 
 
@@ -55,21 +55,21 @@ def render(instances: Instances, style: str, *, objective: str = "sum_of_costs")
                 agents="\n".join(
                     f"Agent {i}: from {a} to {b}" for i, (a, b) in enumerate(zip(starts, goals, strict=True))
                 ),
-                answers="\n".join(f"Agent {i}: ..." for i in range(len(starts))),
+                answers="\n".join(f"Agent {i}:" for i in range(len(starts))),
             )
         )
     return texts
 
 
-def canonical_answer(plans: Plans, num_agents: object, style: str) -> list[str]:
-    """The answer that says each plan in the style's own words."""
+def canonical_answer(plans: Plans, instances: Instances, style: str) -> list[str]:
+    """The answer that says the plan of each board in the style's own words."""
     check_style(style)
     actions, lengths = np.asarray(plans.actions), np.asarray(plans.lengths)
     texts = []
-    for board, agents in enumerate(np.asarray(num_agents).tolist()):
-        lists = [actions[board, agent, : lengths[board, agent]].tolist() for agent in range(agents)]
+    for board, (_, _, starts, _) in enumerate(_boards(instances)):
+        lists = [actions[board, agent, : lengths[board, agent]].tolist() for agent in range(len(starts))]
         if style == "compact":
-            texts.append(compact.render_answer(lists))
+            texts.append(compact.render_answer(lists, starts))
         else:
             texts.append("\n".join(_line(agent, listed) for agent, listed in enumerate(lists)))
     return texts

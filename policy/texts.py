@@ -83,7 +83,8 @@ def verify_texts(
         lambda field: np.asarray(field)[:count], jaxenv.verify(boards, labels, answers, objective=objective)
     )
     _stop_on_fault(verdicts, instances)
-    return jax.tree.map(jax.device_put, verdicts)
+    placed: Verdicts = jax.tree.map(jax.device_put, verdicts)
+    return placed
 
 
 def _stop_on_fault(verdicts: Verdicts, instances: Instances) -> None:
