@@ -34,7 +34,8 @@ Agents
 {agents}
 
 End with one line for each agent and nothing after the last one: its number, a colon and its actions separated by \
-commas, as in "Agent 0: RIGHT, DOWN, WAIT". An agent that need not move has nothing after its colon. The lines to fill in:
+commas, as in "Agent 0: RIGHT, DOWN, WAIT". An agent that need not move has nothing after its colon. The lines \
+to fill in:
 {answers}"""
 
 
