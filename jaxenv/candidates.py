@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 from jaxenv.types import Instances
 
+CHUNK = 2048  # candidates drawn at once; one compilation per number
 _DRAWS_BESIDE = 7  # the rounding of holes, then the six of a crossing
 
 
@@ -28,7 +29,8 @@ def _below(bits: jax.Array, n: jax.Array) -> jax.Array:
     """Uniform in 0 .. n - 1 for n < 2^16: the high word of bits x n, without 64-bit numbers."""
     n = n.astype(jnp.uint32)
     high, low = bits >> 16, bits & jnp.uint32(0xFFFF)
-    return ((high * n + ((low * n) >> 16)) >> 16).astype(jnp.int32)
+    word: jax.Array = ((high * n + ((low * n) >> 16)) >> 16).astype(jnp.int32)
+    return word
 
 
 def _fill_row(seed: jax.Array, free: jax.Array) -> jax.Array:

@@ -2,8 +2,9 @@
 
 A board is written as 64-bit words: size + 256 * agents; the size x size holes, row by row, 64 to a word, first cell in
 the lowest bit; then per agent start + 65536 * goal, cells counted row by row. Agents are sorted by that word. The
-canonical form is the smallest such list over the eight symmetries of the square. The hash starts at GOLDEN and takes each
-word w by h <- mix(h xor w) + GOLDEN (mod 2^64), mix being the finaliser of splitmix64. Neither padding nor platform enters.
+canonical form is the smallest such list over the eight symmetries of the square. The hash starts at GOLDEN and takes
+each word w by h <- mix(h xor w) + GOLDEN (mod 2^64), mix being the finaliser of splitmix64. Neither padding nor
+platform enters.
 Stored sets rely on these values: a change of anything here moves boards between splits.
 """
 
@@ -108,9 +109,9 @@ def _arrays(boards: Instances) -> tuple[NDArray[Any], ...]:
 
 
 def _hash(boards: Instances, symmetries: int) -> UInt64s:
-    arrays = _arrays(boards)
-    result = np.empty(len(arrays[0]), np.uint64)
-    _hash_boards(symmetries, *arrays, result)
+    size, num_agents, holes, starts, goals = _arrays(boards)
+    result = np.empty(len(size), np.uint64)
+    _hash_boards(symmetries, size, num_agents, holes, starts, goals, result)
     return result
 
 
@@ -126,10 +127,10 @@ def canonical_hash(boards: Instances) -> UInt64s:
 
 def encode(boards: Instances) -> UInt64s:
     """uint64[B, W]; the words of each board in its own order of agents, all ones past its end, free of padding."""
-    arrays = _arrays(boards)
-    longest = max((1 + (int(n) ** 2 + 63) // 64 + int(a) for n, a in zip(arrays[0], arrays[1], strict=True)), default=0)
-    result = np.full((len(arrays[0]), longest), _NO_AGENT)
-    _encode_boards(*arrays, result)
+    size, num_agents, holes, starts, goals = _arrays(boards)
+    longest = int((1 + (size**2 + 63) // 64 + num_agents).max(initial=0))
+    result = np.full((len(size), longest), _NO_AGENT)
+    _encode_boards(size, num_agents, holes, starts, goals, result)
     return result
 
 

@@ -59,8 +59,8 @@ class Dataset:
     def realised(self) -> dict[str, Any]:
         """What became of the request.
 
-        `count`; `sizes`, per size: count, hole_ratio, wait_ratio, acceptance, undetermined, unsolvable; `classes`, the fate
-        of every candidate; `changed`, the classes whose count is not what was asked for.
+        `count`; `sizes`, per size: count, hole_ratio, wait_ratio, acceptance, undetermined, unsolvable; `classes`, the
+        fate of every candidate; `changed`, the classes whose count is not what was asked for.
         """
         return copy.deepcopy(self._realised)
 
@@ -99,12 +99,13 @@ class Dataset:
         source = Path(folder)
         try:
             metadata = json.loads((source / METADATA).read_text(encoding="utf-8"))
+            if metadata["format"] != _FORMAT:
+                raise ValueError(f"format {metadata['format']}, not {_FORMAT}")
             table = pq.read_table(source / BOARDS)
-        except (OSError, ValueError) as error:
+            bounds = metadata["max_size"], metadata["max_agents"], metadata["horizon"]
+            instances, solutions = from_table(table, *bounds)
+        except (OSError, ValueError, KeyError, IndexError) as error:
             raise JaxenvError(f"{source} holds no readable set of boards ({error}); generate it again") from error
-        if metadata.get("format") != _FORMAT:
-            raise JaxenvError(f"{source} is not of format {_FORMAT}, the one read here; generate it again")
-        instances, solutions = from_table(table, metadata["max_size"], metadata["max_agents"], metadata["horizon"])
         dataset = cls.create(instances, solutions, metadata["requested"], metadata["realised"])
         if dataset.content_hash != metadata["content_hash"]:
             raise JaxenvError(f"{source / BOARDS} was changed after it was written; generate it again")
@@ -132,9 +133,9 @@ class Dataset:
             "---",
             f"# {len(self)} multi-agent grid boards, `{self.content_hash}`",
             "",
-            f"Split `{requested.get('split', 'unknown')}`, objective `{requested.get('objective', 'unknown')}`. Every board",
-            "has a certified optimum. No two boards are equal up to the order of agents; a board's split follows from its",
-            "canonical hash, so no board of another split is a symmetric copy of one here.",
+            f"Split `{requested.get('split', 'unknown')}`, objective `{requested.get('objective', 'unknown')}`.",
+            "Every board has a certified optimum. No two are equal up to the order of agents. A board's split follows",
+            "from its canonical hash, so no board of another split is a symmetric copy of one here.",
             "",
             "| size | boards | hole ratio | wait ratio | acceptance | undetermined | unsolvable |",
             "|---|---|---|---|---|---|---|",

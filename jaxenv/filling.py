@@ -1,9 +1,10 @@
 """Fill one class of boards: take the first candidates, in the order of their index, that qualify.
 
-What a filler does depends on indices only, never on how many candidates are drawn or solved at once. It works in windows
-of candidates. After the first window, a class that needs a wait and was seen in less than RARE of the candidates is drawn
-by the proposals of `candidates` for rare classes. A class is given up when its last window, carried on to the end of its
-budget, would not fill it; the budget is a number of windows, so that an impossible request ends soon.
+What a filler does depends on indices only, never on how many candidates are drawn or solved at once. It works in
+windows of candidates. After the first window, a class that needs a wait and was seen in less than RARE of the
+candidates is drawn by the proposals of `candidates` for rare classes. A class is given up when its last window, carried
+on to the end of its budget, would not fill it; the budget is a number of windows, so that an impossible request ends
+soon.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxenv.candidates import draw
+from jaxenv.candidates import CHUNK, draw
 from jaxenv.canonical import BUCKETS, SPLITS, board_hash, canonical_hash, in_split
 from jaxenv.quotas import Part
 from jaxenv.solve import solve
@@ -25,7 +26,6 @@ WINDOW = 4096  # candidates of the split; more are drawn for a split that is a p
 RARE = 0.02
 BASE_WINDOWS = 16
 BOARDS_PER_WINDOW = 16  # one window more for so many boards wanted
-CHUNK = 2048
 _LEAST_SOLVED = 64
 
 

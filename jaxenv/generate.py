@@ -6,11 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxenv.candidates import CHUNK
 from jaxenv.canonical import UInt64s, check_split
 from jaxenv.config import EnvConfig
 from jaxenv.dataset import Dataset
 from jaxenv.errors import GenerationError
-from jaxenv.filling import CHUNK, Filler, concatenate, take
+from jaxenv.filling import Filler, concatenate, take
 from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
 from jaxenv.types import MIN_SIZE, Limits
 

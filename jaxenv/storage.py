@@ -65,11 +65,12 @@ def from_table(table: pa.Table, max_size: int, max_agents: int, horizon: int) ->
     actions = np.zeros((boards, max_agents, horizon), np.int8)
     actions[board, agent, step] = codes[letter]
     lengths = np.bincount(board * max_agents + agent, minlength=boards * max_agents).reshape(boards, max_agents)
-    plans = Plans(actions=actions, lengths=lengths.astype(np.int32), outcome=np.zeros(boards, np.int32))
-    numbers = {name: table[name].to_numpy().astype(np.int32) for name in _NUMBERS}
-    flags = {name: table[name].to_numpy(zero_copy_only=False).astype(bool) for name in _FLAGS}
-    instances = Instances(size=size, num_agents=agents, holes=holes, starts=ends[0], goals=ends[1])  # type: ignore[arg-type]
-    return instances, Solutions(**numbers, **flags, plans=plans)
+    read = np.zeros(boards, np.int32)
+    answer: dict[str, Any] = {"actions": actions, "lengths": lengths.astype(np.int32), "outcome": read}
+    labels: dict[str, Any] = {name: table[name].to_numpy().astype(np.int32) for name in _NUMBERS}
+    labels |= {name: table[name].to_numpy(zero_copy_only=False).astype(bool) for name in _FLAGS}
+    world: dict[str, Any] = {"size": size, "num_agents": agents, "holes": holes, "starts": ends[0], "goals": ends[1]}
+    return Instances(**world), Solutions(**labels, plans=Plans(**answer))
 
 
 def _strings(letters: NDArray[np.uint8], used: NDArray[np.bool_]) -> pa.Array:
