@@ -1,0 +1,95 @@
+"""The certified optimum of every board.
+
+Both costs are always labelled; `objective` decides which of them `lower_bound`, `single_path_bound`, `interacts`,
+`needs_wait` and the plans speak of. How the search works and why it is exact: `jaxenv.host_search`.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxenv.errors import InstanceError, JaxenvError
+from jaxenv.host_engine import host_solve
+from jaxenv.host_graph import MAX_AGENTS, MAX_CELLS
+from jaxenv.types import HORIZONS, Instances, Plans, Solutions, Status
+
+OBJECTIVES = ("sum_of_costs", "makespan")
+ENGINES = ("auto", "host", "device")
+
+
+def solve(
+    instances: Instances,
+    *,
+    engine: str = "auto",
+    objective: str = "sum_of_costs",
+    max_steps: int | None = None,
+) -> Solutions:
+    """Both optimal costs, a plan and the labels of each board, or the proof that it has no solution.
+
+    A board is OPTIMAL only when both costs and needs_wait are certified, UNSOLVABLE only by proof, else UNDETERMINED with
+    the bound that is proven. `max_steps` (a count, the same on every machine) bounds each search of a board.
+
+    There is one engine so far, `host` (compiled, on the CPU, all threads of Numba); `auto` takes it, and `device` is
+    refused until the engine for accelerators exists.
+    """
+    if objective not in OBJECTIVES:
+        raise JaxenvError(f"objective {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
+    if engine not in ENGINES:
+        raise JaxenvError(f"engine {engine!r} is unknown; choose one of {', '.join(ENGINES)}")
+    if engine == "device":
+        raise JaxenvError("the device engine does not exist yet; use engine='host' or 'auto'")
+    if max_steps is not None and max_steps < 1:
+        raise JaxenvError(f"max_steps is {max_steps}; give a count of at least 1")
+    size, num_agents, holes, starts, goals = (
+        np.asarray(x)
+        for x in (instances.size, instances.num_agents, instances.holes, instances.starts, instances.goals)
+    )
+    _check(size, num_agents, holes, starts, goals)
+    found = host_solve(size, num_agents, holes, starts, goals, objective, max_steps)
+    longest = int(found["lengths"].max(initial=0))
+    horizon = next(t for t in HORIZONS if longest <= t)
+    cost = found[objective]
+    optimal = found["status"] == Status.OPTIMAL
+    arrays: dict[str, Any] = {
+        name: jnp.asarray(found[name])
+        for name in ("status", "sum_of_costs", "makespan", "lower_bound", "single_path_bound", "needs_wait")
+    }
+    plans = Plans(
+        actions=jnp.asarray(found["actions"][:, :, :horizon]),
+        lengths=jnp.asarray(found["lengths"]),
+        outcome=jnp.zeros(len(size), jnp.int32),
+    )
+    return Solutions(interacts=jnp.asarray(optimal & (cost > found["single_path_bound"])), plans=plans, **arrays)
+
+
+def _check(
+    size: np.ndarray, num_agents: np.ndarray, holes: np.ndarray, starts: np.ndarray, goals: np.ndarray
+) -> None:
+    """Refuse boards that the engine would misread; the error names the board and the agent."""
+    boards, agents = starts.shape[:2]
+    max_size = holes.shape[-1]
+    if holes.shape != (boards, max_size, max_size) or starts.shape != (boards, agents, 2) or goals.shape != starts.shape:
+        raise InstanceError("holes must be [B, S, S], starts and goals [B, A, 2] with the same B and A")
+    if size.shape != (boards,) or num_agents.shape != (boards,):
+        raise InstanceError("size and num_agents must be [B]")
+    if max_size * max_size > MAX_CELLS:
+        raise InstanceError(f"maps of size {max_size} are too large; the solver takes at most {int(MAX_CELLS**0.5)}")
+    if boards == 0:
+        return
+    for name, values, top in (("size", size, max_size), ("num_agents", num_agents, min(agents, MAX_AGENTS))):
+        bad = (values < 1) | (values > top)
+        if bad.any():
+            b = int(bad.argmax())
+            raise InstanceError(f"board {b}: {name} is {values[b]}; it must be between 1 and {top}")
+    present = np.arange(agents) < num_agents[:, None]
+    for name, cells in (("start", starts), ("goal", goals)):
+        off = present & ((cells < 0) | (cells >= size[:, None, None])).any(-1)
+        inside = np.clip(cells, 0, max_size - 1)
+        in_hole = present & holes[np.arange(boards)[:, None], inside[..., 0], inside[..., 1]]
+        code = np.where(present, inside[..., 0] * max_size + inside[..., 1], -1 - np.arange(agents))
+        twin = np.triu(code[:, :, None] == code[:, None, :], 1).any(1)
+        for wrong, what in ((off, "is off the map"), (in_hole, "is in a hole"), (twin, "is another agent's too")):
+            if wrong.any():
+                b, a = (int(x) for x in np.argwhere(wrong)[0])
+                raise InstanceError(f"board {b}, agent {a}: the {name} {tuple(cells[b, a].tolist())} {what}")
