@@ -10,6 +10,9 @@ with a large table up to `max_steps`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -36,7 +39,7 @@ _EXHAUST_ENTRIES = (1 << 13, 1 << 21)
 _THOROUGH_STEPS = (20_000, 1 << 62)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _costs(path, depth, goals, n, arrivals):  # type: ignore[no-untyped-def]
     """Cost of each agent in `path` (the first time from which it stays on its goal); returns whether somebody waits."""
     waits = False
@@ -50,7 +53,7 @@ def _costs(path, depth, goals, n, arrivals):  # type: ignore[no-untyped-def]
     return waits
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _is_legal(path, depth, neighbours, starts, goals, n):  # type: ignore[no-untyped-def]
     """Replay of a plan under the rules of the world: a fault of the search must not become a label."""
     for i in range(n):
@@ -71,14 +74,14 @@ def _is_legal(path, depth, neighbours, starts, goals, n):  # type: ignore[no-unt
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _keep_path(work, depth, n, path):  # type: ignore[no-untyped-def]
     for t in range(depth + 1):
         for i in range(n):
             path[t, i] = work[0][t, i] & (FINISHED - 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _label_board(  # type: ignore[no-untyped-def]
     neighbours, distance, starts, goals, n, by_makespan, low_excess, low_time, max_steps, nogoods, shift,
     excesses, times, with_pairs, finished, work, path, result
@@ -156,7 +159,7 @@ def _label_board(  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _write(b, n, status, objective_bound, single, result, singles, path, cells, goals, out):  # type: ignore[no-untyped-def]
     """One board's row of the answer."""
     out_status, out_sum, out_makespan, out_bound, out_waits, out_single, actions, lengths = out
@@ -184,7 +187,7 @@ def _write(b, n, status, objective_bound, single, result, singles, path, cells, 
             actions[b, i, t] = action
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _unsolvable_subset(neighbours, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
     """Whether some set of three or more agents provably cannot get home (pairs are known from their tables)."""
     some_starts = np.empty(MAX_AGENTS, np.int64)
@@ -202,7 +205,7 @@ def _unsolvable_subset(neighbours, starts, goals, n, max_entries):  # type: igno
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out):  # type: ignore[no-untyped-def]
     """Label the boards numbered in `boards`: a quick look at each, or (`thorough`) all that the engine can do."""
     max_size = holes.shape[1]
@@ -280,6 +283,35 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
         _write(b, n, status, bound, single, result, singles, path, cells, last, out)
 
 
+def _source_fingerprint() -> int:
+    """One number for all sources that are compiled together."""
+    here = Path(__file__)
+    digest = sha256()
+    for path in sorted(here.parent.glob("host_*.py")):
+        digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:7], "little")
+
+
+def _cached_entry(fingerprint: int) -> Any:
+    """The compiled entry, cached between processes.
+
+    Numba looks only at the file of a cached function to see whether it changed, not at the functions it calls: a label could come
+    from code that is no longer there. What a function closes over is part of the cache's key, though; so only this
+    entry is cached, and it closes over the fingerprint of all sources.
+    """
+
+    @njit(cache=True, nogil=True)
+    def entry(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out):  # type: ignore[no-untyped-def]
+        _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out)
+        return fingerprint
+
+    return entry
+
+
+_FINGERPRINT = _source_fingerprint()
+_entry = _cached_entry(_FINGERPRINT)
+
+
 def host_solve(
     size: np.ndarray,
     num_agents: np.ndarray,
@@ -311,7 +343,9 @@ def host_solve(
     out = (status, sum_of_costs, makespan, lower_bound, needs_wait, single_path_bound, actions, lengths)
 
     def work(chosen: np.ndarray, thorough: bool) -> None:
-        _solve_some(chosen, size, num_agents, holes, starts, goals, by_makespan, steps, thorough, out)
+        made_from = _entry(chosen, size, num_agents, holes, starts, goals, by_makespan, steps, thorough, out)
+        if made_from != _FINGERPRINT:
+            raise RuntimeError("the solver's compiled code is stale; delete jaxenv/__pycache__")
 
     def share(chosen: np.ndarray, chunk: int, thorough: bool) -> None:
         parts = [chosen[k : k + chunk] for k in range(0, len(chosen), chunk)]

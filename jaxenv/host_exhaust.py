@@ -17,7 +17,7 @@ UNREACHABLE_TOGETHER = -1
 UNKNOWN = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _insert(table, mask, key):  # type: ignore[no-untyped-def]
     """Put `key` + 1 into an open-addressing set; False when it was there."""
     word = key + np.uint64(1)
@@ -30,7 +30,7 @@ def _insert(table, mask, key):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _holds(table, mask, key):  # type: ignore[no-untyped-def]
     word = key + np.uint64(1)
     slot = np.int64((word * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
@@ -41,7 +41,7 @@ def _holds(table, mask, key):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pack(cells, n):  # type: ignore[no-untyped-def]
     key = np.uint64(0)
     for j in range(n):
@@ -49,7 +49,7 @@ def _pack(cells, n):  # type: ignore[no-untyped-def]
     return key
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _ways_on(neighbours, cells, n, out):  # type: ignore[no-untyped-def]
     """Write the keys of all joint states one single move or block turn away; returns how many."""
     many = 0
@@ -97,7 +97,7 @@ def _ways_on(neighbours, cells, n, out):  # type: ignore[no-untyped-def]
     return many
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def reachable(neighbours, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
     """Breadth first from the starts and from the goals, always the smaller front, at most `max_entries` states each."""
     capacity = 1

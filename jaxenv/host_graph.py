@@ -14,7 +14,7 @@ MAX_CELLS = 126
 MAX_AGENTS = 5
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def number_cells(holes, size, number, cells):  # type: ignore[no-untyped-def]
     """Number the free cells row by row: `number[r, c]` (-1 for a hole) and `cells[k]` = r, c; returns how many."""
     count = 0
@@ -29,7 +29,7 @@ def number_cells(holes, size, number, cells):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def link_cells(number, cells, count, size, neighbours):  # type: ignore[no-untyped-def]
     """`neighbours[k, d]` = the cell one step away in direction d, or -1."""
     for k in range(count):
@@ -41,7 +41,7 @@ def link_cells(number, cells, count, size, neighbours):  # type: ignore[no-untyp
         neighbours[k, 3] = number[r, c + 1] if c < size - 1 else -1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_distances(neighbours, count, goal, distance, queue):  # type: ignore[no-untyped-def]
     """`distance[k]` = steps from cell k to `goal` for an agent alone (breadth first)."""
     for k in range(count):

@@ -13,7 +13,7 @@ INFINITE = 30_000
 MAX_PAIRS = MAX_AGENTS * (MAX_AGENTS - 1) // 2
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_pair_times(neighbours, count, goal_i, goal_j, table):  # type: ignore[no-untyped-def]
     """`table[x, y]` = fewest steps until i (now at x) and j (at y) are both on their goals."""
     table[:count, :count] = INFINITE
@@ -42,7 +42,7 @@ def fill_pair_times(neighbours, count, goal_i, goal_j, table):  # type: ignore[n
                 tail += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_pair_excesses(neighbours, count, goal_i, goal_j, distance_i, distance_j, table):  # type: ignore[no-untyped-def]
     """`table[x, y]` = least excess of i and j together until both have finished (Dijkstra by buckets).
 
@@ -98,7 +98,7 @@ def fill_pair_excesses(neighbours, count, goal_i, goal_j, distance_i, distance_j
                     waiting += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _places_before(neighbours, place, finished, goal, distance, places, costs):  # type: ignore[no-untyped-def]
     """Where an agent at `place` can have been a step ago, and the excess that the step cost; returns how many."""
     if place == finished:

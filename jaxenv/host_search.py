@@ -56,12 +56,12 @@ for _i in range(MAX_AGENTS):
         _PAIR[_i, _j] = _PAIR[_j, _i] = _i * (_i - 1) // 2 + _j
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _slot_of(key, shift):  # type: ignore[no-untyped-def]
     return (key * np.uint64(0x9E3779B97F4A7C15)) >> shift
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pair_bound(codes, n, pairs, finished):  # type: ignore[no-untyped-def]
     """The best bound on the joint excess from the pairs' excesses, and the set of agents it speaks of.
 
@@ -107,7 +107,7 @@ def pair_bound(codes, n, pairs, finished):  # type: ignore[no-untyped-def]
     return best, who
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def search(  # type: ignore[no-untyped-def]
     neighbours, distance, starts, n, by_time, no_wait, low, high, max_steps, nogoods, shift, pairs, with_pairs, finished, work
 ):
@@ -144,11 +144,8 @@ def search(  # type: ignore[no-untyped-def]
                 for j in range(n):
                     code = position[t, j]
                     word |= np.uint64(code) << np.uint64(8 * j)
-                    if use_finish:
-                        done = done and code >= FINISHED
-                    else:
-                        done = done and distance[j, code] == 0
-                if done:
+                    done = done and distance[j, code & 127] == 0
+                if done:  # those on their goals who have not finished would, for nothing
                     return SOLVED, budget, steps, t
                 rest = left[t * n]
                 if seen:
@@ -294,7 +291,7 @@ def search(  # type: ignore[no-untyped-def]
     return EXHAUSTED, high, steps, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def new_work():  # type: ignore[no-untyped-def]
     """Stack of one search: positions per step; cursor, conflict set, excess spent and budget per step and agent."""
     frames = MAX_DEPTH * MAX_AGENTS + 1
