@@ -1,0 +1,283 @@
+"""The commands behind `python -m experiments.run`: thin, each reads its options and calls one thing."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from experiments.errors import ExperimentError, RecipeError
+from experiments.recipe import Recipe, load
+from experiments.run import COMMANDS
+from experiments.stepio import explain, write_json
+
+
+def main(command: str, argv: Sequence[str]) -> int:
+    """Run a command; what the user can mend is one line on stderr and exit code 2."""
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.run {command}", description=COMMANDS[command])
+    options, function = _COMMANDS[command]
+    options(parser)
+    parsed = parser.parse_args(list(argv))
+    try:
+        function(parsed)
+    except KeyboardInterrupt:
+        print("Interrupted. A run goes on with --resume.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ExperimentError, OSError) as error:
+        line = explain(error)
+        if line is None:
+            raise
+        print(f"error: {line}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _recipe_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--recipe", metavar="NAME|PATH", help="a shipped recipe or a YAML file (default: stage_loop)")
+    parser.add_argument("--set", metavar="a.b=c", action="append", default=[], help="change one value; may be repeated")
+
+
+def _recipe(parsed: argparse.Namespace) -> Recipe:
+    return load(parsed.recipe or "stage_loop", parsed.set)
+
+
+def _loop_options(parser: argparse.ArgumentParser) -> None:
+    _recipe_options(parser)
+    parser.add_argument("--run", metavar="FOLDER", type=Path, help="the run folder (default: a new one under runs/)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run (default: the latest under runs/)")
+    parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe and its budget, do nothing")
+
+
+def _loop(parsed: argparse.Namespace) -> None:
+    from experiments.runfolder import RECIPE, RunFolder
+
+    folder: Path | None = parsed.run or (_latest() if parsed.resume else None)
+    if parsed.resume and folder is not None and parsed.recipe is None and (folder / RECIPE).is_file():
+        recipe = load(str(folder / RECIPE), parsed.set)
+    else:
+        recipe = _recipe(parsed)
+    if parsed.dry_run:
+        from experiments.budget import budget
+
+        print(recipe.to_yaml())
+        for line in (*budget(recipe), *(f"warning: {warning}" for warning in recipe.warnings())):
+            print(line)
+        return
+    from experiments.driver import run_loop
+
+    if folder is None:
+        folder = Path("runs") / f"{recipe.name}-{recipe.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    console = Console()
+    console.print(f"The run folder is {folder}", markup=False, highlight=False, soft_wrap=True)
+    with contextlib.closing(RunFolder.open(folder, resume=parsed.resume)) as run:
+        report = run_loop(recipe, run, console)
+    print(report)
+
+
+def _latest() -> Path:
+    """The run under runs/ that was begun or gone on with last."""
+    from experiments.runfolder import MANIFEST
+
+    found = sorted(Path("runs").glob(f"*/{MANIFEST}"), key=lambda path: path.stat().st_mtime)
+    if not found:
+        raise RecipeError("there is no run under runs/; name one with --run")
+    return found[-1].parent
+
+
+def _generate_options(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--config", metavar="FILE", type=Path, help="JSON with `maps`, as the engineer writes it")
+    source.add_argument("--benchmark", metavar="NAME", help="a fixed set: learn, learn3 or validation")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
+    parser.add_argument("--count", type=int, help="boards (default: 1000, or the fixed set's own)")
+    parser.add_argument("--num-agents", type=int, help="agents on each board (default: 2, or the fixed set's own)")
+    parser.add_argument("--split", default="train", choices=("train", "validation", "evaluation"))
+    parser.add_argument("--objective", default="sum_of_costs", choices=("sum_of_costs", "makespan"))
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def _generate(parsed: argparse.Namespace) -> None:
+    job: dict[str, Any]
+    if parsed.benchmark is not None:
+        asked = {"count": parsed.count, "num_agents": parsed.num_agents}
+        job = {"benchmark": parsed.benchmark, **{key: value for key, value in asked.items() if value is not None}}
+    else:
+        job = {
+            "config": str(parsed.config),
+            "count": parsed.count or 1000,
+            "num_agents": parsed.num_agents or 2,
+            "split": parsed.split,
+            "seed": parsed.seed,
+            "stage": 0,
+            "objective": parsed.objective,
+        }
+    _alone("generate", parsed.out, job)
+
+
+def _solve_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("boards", metavar="FILE", type=Path, help='JSON: a list of {"map": [..], "starts", "goals"}')
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="JSON lines, one a board")
+    parser.add_argument("--objective", default="sum_of_costs", choices=("sum_of_costs", "makespan"))
+
+
+def _solve(parsed: argparse.Namespace) -> None:
+    _alone("solve", parsed.out, {"boards": str(parsed.boards), "objective": parsed.objective})
+
+
+def _train_options(parser: argparse.ArgumentParser) -> None:
+    _recipe_options(parser)
+    parser.add_argument("--data", metavar="FOLDER", type=Path, required=True, help="a set made by `generate`")
+    parser.add_argument("--model", metavar="SPEC", help="shipped name, folder or hub id (default: the recipe's)")
+    parser.add_argument("--prior-valid", type=float, default=0.5, help="valid rate of the model before the stage")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
+
+
+def _train(parsed: argparse.Namespace) -> None:
+    from experiments.plan import steps_of
+
+    recipe = _recipe(parsed)
+    job = next(step.job for step in steps_of(recipe) if step.kind == "train_stage")
+    changed = {"data": str(parsed.data), "model": parsed.model or recipe.model, "prior_valid": parsed.prior_valid}
+    _alone("train_stage", parsed.out, {**job, **changed, "resume": False}, recipe.threads)
+
+
+def _evaluate_options(parser: argparse.ArgumentParser) -> None:
+    _recipe_options(parser)
+    parser.add_argument("--model", metavar="SPEC", help="shipped name, folder or hub id (default: the recipe's)")
+    parser.add_argument("--data", metavar="FOLDER", type=Path, nargs="+", required=True, help="sets made by `generate`")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
+
+
+def _evaluate(parsed: argparse.Namespace) -> None:
+    from experiments.plan import steps_of
+
+    recipe = _recipe(parsed)
+    job = next(step.job for step in steps_of(recipe) if step.kind == "evaluate")
+    sets = {folder.absolute().name: str(folder) for folder in parsed.data}
+    _alone("evaluate", parsed.out, {**job, "model": parsed.model or recipe.model, "sets": sets}, recipe.threads)
+
+
+def _engineer_options(parser: argparse.ArgumentParser) -> None:
+    _recipe_options(parser)
+    parser.add_argument("--stage", metavar="FOLDER", type=Path, required=True, help="a finished stage of a run")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
+
+
+def _engineer(parsed: argparse.Namespace) -> None:
+    from experiments.plan import resolve, steps_of
+    from experiments.runfolder import RECIPE
+
+    stage = parsed.stage.absolute()
+    number = stage.name.removeprefix("stage_")
+    own = stage.parent / RECIPE
+    if not number.isdecimal() or not own.is_file():
+        raise RecipeError(f"{stage} is not a stage of a run; give something like runs/NAME/stage_0")
+    recipe = load(parsed.recipe or str(own), [*parsed.set, f"stages={int(number) + 2}"])
+    steps = {step.out: step for step in steps_of(recipe)}
+    job = resolve(steps[f"{stage.name}/engineer"].job, stage.parent)
+    _alone("engineer", parsed.out, job, recipe.threads)
+
+
+def _run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
+
+
+def _report(parsed: argparse.Namespace) -> None:
+    from experiments.driver import make_report
+    from experiments.progress import Display
+    from experiments.runfolder import RunFolder
+
+    with contextlib.closing(RunFolder.open(parsed.run, resume=True)) as run, Display(Console(), 1) as display:
+        display.start("report", 1)
+        path = make_report(run, display)
+    print(path)
+
+
+def _gains_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="finished run folders")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="JSON lines (default: print them)")
+
+
+def _gains(parsed: argparse.Namespace) -> None:
+    from experiments.gains import gain_of_run
+
+    lines = "".join(json.dumps(gain_of_run(run)) + "\n" for run in parsed.runs)
+    if parsed.out is None:
+        print(lines, end="")
+    else:
+        parsed.out.parent.mkdir(parents=True, exist_ok=True)
+        parsed.out.write_text(lines, encoding="utf-8")
+
+
+def _show(parsed: argparse.Namespace) -> None:
+    from experiments.show import show
+
+    show(parsed.run, Console())
+
+
+def _watch(parsed: argparse.Namespace) -> None:
+    from experiments.show import watch
+
+    watch(parsed.run, Console())
+
+
+def _warmstart_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True, help="goes on with what it holds already")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+
+
+def _warmstart(parsed: argparse.Namespace) -> None:
+    job = {"seed": parsed.seed, "threads": parsed.threads}
+    _alone("warmstart", parsed.out, job, parsed.threads, fresh=False)
+
+
+def _alone(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> None:
+    """Run one step outside a run folder, its log and metrics beside its output; prints the output's path."""
+    from experiments.errors import RunFolderError
+    from experiments.process import run_step
+    from experiments.progress import Display
+
+    out = out.absolute()
+    if fresh and out.exists():
+        raise RunFolderError(f"{out} exists already; choose another place with --out")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    log = out.with_name(f"{out.name}.log")
+    part = out.with_name(f".{out.name}.part") if fresh else out
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    fixed = {"name": kind, "out": str(part), "metrics": str(out.with_name(f"{out.name}.metrics.jsonl"))}
+    with tempfile.TemporaryDirectory() as scratch, Display(Console(stderr=True), 1) as display:
+        file = Path(scratch) / "job.json"
+        write_json(file, {**job, **fixed, "threads": threads or cores})
+        display.start(kind, 1)
+        module = f"experiments.steps.{kind}"
+        run_step(module, file, log, threads=threads, on_progress=display.update, on_tick=display.tick)
+    if fresh:
+        part.rename(out)
+    print(out)
+
+
+_COMMANDS = {
+    "stage_loop": (_loop_options, _loop),
+    "generate": (_generate_options, _generate),
+    "solve": (_solve_options, _solve),
+    "train_stage": (_train_options, _train),
+    "evaluate": (_evaluate_options, _evaluate),
+    "engineer": (_engineer_options, _engineer),
+    "report": (_run_options, _report),
+    "gains": (_gains_options, _gains),
+    "show": (_run_options, _show),
+    "watch": (_run_options, _watch),
+    "warmstart": (_warmstart_options, _warmstart),
+}

@@ -1,0 +1,151 @@
+"""One step as a child process: it dies with its driver, its progress becomes a bar, the rest of its words a log."""
+
+import ctypes
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from experiments.errors import StepError
+
+SOURCE = Path(__file__).resolve().parent.parent
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # looked up here: after a fork it is too late to load
+_TICK = 0.25
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a step took."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_memory: int  # bytes, the largest resident set of the step's process
+
+
+def run_step(
+    module: str,
+    job: Path,
+    log: Path,
+    *,
+    threads: int | None,
+    inherit: Sequence[int] = (),
+    on_progress: Callable[[dict[str, Any]], None] = lambda _: None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> Usage:
+    """Run `python -m module job` to its end.
+
+    Raises:
+        StepError: the step failed; the message is its own one-line error, or says how it ended and where the log is.
+    """
+    began = time.monotonic()
+    parent = os.getpid()
+    error: str | None = None
+    with log.open("ab") as out:
+        child = subprocess.Popen(
+            [sys.executable, "-m", module, str(job)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=out,
+            env=environment(threads),
+            pass_fds=inherit,
+            # A group of its own, so that a step's own children can be ended with it.
+            start_new_session=True,
+            # Safe: the driver has one thread. Nothing else ends a child whose driver was killed outright.
+            preexec_fn=lambda: _die_with(parent),
+        )
+        assert child.stdout is not None
+        try:
+            for line in _lines(child.stdout, on_tick):
+                message = _message(line)
+                if message is None:
+                    out.write(line)
+                    out.flush()
+                elif "progress" in message:
+                    on_progress(message["progress"])
+                else:
+                    error = str(message["error"])
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        finally:
+            if child.returncode is None:
+                _end(child)
+            child.stdout.close()
+    if child.returncode != 0 or error is not None:
+        raise StepError(error or _how_it_ended(module, child.returncode, log))
+    scale = 1 if sys.platform == "darwin" else 1024
+    return Usage(time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * scale)
+
+
+def environment(threads: int | None) -> Mapping[str, str]:
+    """The step's environment: ours, our sources importable, and as many threads as the recipe says."""
+    path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH", "")]))
+    defaults = {
+        "TOKENIZERS_PARALLELISM": "false",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # torch needs the device's memory too
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    count = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)} if threads is not None else {}
+    return {**defaults, **os.environ, **count, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def _die_with(parent: int) -> None:
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before the call
+            os._exit(1)
+
+
+def _lines(stream: IO[bytes], on_tick: Callable[[], None]) -> Iterator[bytes]:
+    """Whole lines as they come, with a tick in between so that clocks go on."""
+    descriptor, rest = stream.fileno(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            on_tick()
+            if not selector.select(_TICK):
+                continue
+            chunk = os.read(descriptor, 65536)
+            if not chunk:
+                break
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                yield line + b"\n"
+    if rest:
+        yield rest + b"\n"
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    if not line.startswith((b'{"progress"', b'{"error"')):
+        return None
+    try:
+        message: dict[str, Any] = json.loads(line)
+        return message
+    except ValueError:
+        return None
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """End the step and its own children: politely, then not."""
+    for kind, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+        try:
+            os.killpg(child.pid, kind)
+            child.wait(patience)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
+
+
+def _how_it_ended(module: str, code: int, log: Path) -> str:
+    step = module.rpartition(".")[2]
+    if code == -signal.SIGKILL:
+        return f"the step {step} was killed, perhaps for its memory; its log is {log}"
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
+    last = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+    return f"the step {step} {how} ({last.strip()[:200]}); its log is {log}"

@@ -1,0 +1,75 @@
+"""Labelled boards: one set to a config, one fixed set by name, or several fixed sets.
+
+Job: out, and either config (JSON file), num_agents, count, split, seed, stage, objective; or benchmark (and count,
+num_agents, limit); or sets, a mapping of names of fixed sets to such options, which makes a folder of sets.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+
+import jaxenv
+from experiments.stepio import log_metrics, read_job, report_progress
+from jaxenv.benchmarks import benchmark
+from jaxenv.filling import take
+
+
+def main() -> None:
+    """Make what the job asks for."""
+    job = read_job()
+    out = Path(job["out"])
+    if "sets" in job:
+        out.mkdir(parents=True)
+        sizes = []
+        for name, options in job["sets"].items():
+            boards = fixed_set(name, **options)
+            boards.save(out / name)
+            sizes.append(len(boards))
+        count = sum(sizes)
+    elif "benchmark" in job:
+        options = {key: job[key] for key in ("count", "num_agents", "limit") if key in job}
+        boards = fixed_set(job["benchmark"], **options)
+        boards.save(out)
+        count = len(boards)
+    else:
+        boards = boards_of(job, json.loads(Path(job["config"]).read_text(encoding="utf-8")))
+        boards.save(out)
+        count = len(boards)
+    log_metrics(job["metrics"], boards=count)
+
+
+def fixed_set(
+    name: str, *, count: int | None = None, num_agents: int | None = None, limit: int | None = None
+) -> jaxenv.Dataset:
+    """A named set; with a limit its first boards, which are of all sizes, for the order is random."""
+    boards = benchmark(name, count=count, num_agents=num_agents, progress=report_progress)
+    if limit is None or limit >= len(boards):
+        return boards
+    rows = slice(limit)
+    return jaxenv.Dataset.create(
+        take(boards.instances, rows), take(boards.solutions, rows), {**boards.requested, "limit": limit}, {}
+    )
+
+
+def boards_of(job: dict[str, Any], config: dict[str, Any], *, nearest: bool = True) -> jaxenv.Dataset:
+    """The boards of a stage to a config. The nearest mix is taken; what differs from the request stands in `realised`.
+
+    Raises:
+        GenerationError: the config cannot be filled, and `nearest` is off, or no mix can be had at all.
+    """
+    key = jax.random.fold_in(jax.random.key(job["seed"]), job["stage"])
+    return jaxenv.generate(
+        key,
+        jaxenv.EnvConfig.from_json(config, num_agents=job["num_agents"]),
+        job["count"],
+        split=job["split"],
+        objective=job["objective"],
+        nearest=nearest,
+        progress=report_progress,
+    )
+
+
+if __name__ == "__main__":
+    main()
