@@ -1,0 +1,13 @@
+"""Errors a user of the engineer can cause. Each message says what is wrong and what to do."""
+
+
+class EngineerError(ValueError):
+    """Base of every error that `engineer` raises on purpose."""
+
+
+class ContextError(EngineerError):
+    """The prompt cannot be built as asked."""
+
+
+class UnknownEngineerError(EngineerError):
+    """There is no engineer of that name, or it lacks something it needs."""
