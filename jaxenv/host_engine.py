@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba import njit
 
-from jaxenv.host_exhaust import UNREACHABLE_TOGETHER, reachable
+from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, reachable
 from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, fill_distances, link_cells, number_cells
 from jaxenv.host_pairs import INFINITE, MAX_PAIRS, fill_pair_excesses, fill_pair_times
 from jaxenv.host_search import EXHAUSTED, FINISHED, GAVE_UP, MAX_DEPTH, SOLVED, new_work, pair_bound, search
@@ -35,8 +35,8 @@ _MAX_BUDGET = 1_000
 _CHUNK = 512
 _HARD_CHUNK = 8
 # Rounds of the hard tail: states kept from each end when the joint space is exhausted, steps per search.
-_EXHAUST_ENTRIES = (1 << 13, 1 << 21)
-_THOROUGH_STEPS = (20_000, 1 << 62)
+_EXHAUST_ENTRIES = (1 << 12, 1 << 15, 1 << 20)
+_THOROUGH_STEPS = (20_000, 200_000, 1 << 62)
 
 
 @njit(nogil=True)
@@ -188,21 +188,32 @@ def _write(b, n, status, objective_bound, single, result, singles, path, cells, 
 
 
 @njit(nogil=True)
-def _unsolvable_subset(neighbours, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
-    """Whether some set of three or more agents provably cannot get home (pairs are known from their tables)."""
+def _solvable(neighbours, to_goals, to_starts, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
+    """REACHABLE, UNREACHABLE_TOGETHER or UNKNOWN for all agents; sets of three and more are tried too (see above)."""
+    answer = reachable(neighbours, to_goals, to_starts, starts, goals, n, max_entries)
+    if answer != UNKNOWN:
+        return answer
     some_starts = np.empty(MAX_AGENTS, np.int64)
     some_goals = np.empty(MAX_AGENTS, np.int64)
-    for many in range(3, n + 1):
+    some_to_goals = np.empty_like(to_goals)
+    some_to_starts = np.empty_like(to_starts)
+    for many in range(3, n):
         for s in range(1 << n):
             m = 0
             for i in range(n):
                 if s >> i & 1:
                     some_starts[m] = starts[i]
                     some_goals[m] = goals[i]
+                    some_to_goals[m] = to_goals[i]
+                    some_to_starts[m] = to_starts[i]
                     m += 1
-            if m == many and reachable(neighbours, some_starts, some_goals, m, max_entries) == UNREACHABLE_TOGETHER:
-                return True
-    return False
+            if m == many:
+                answer = reachable(
+                    neighbours, some_to_goals, some_to_starts, some_starts, some_goals, m, max_entries
+                )
+                if answer == UNREACHABLE_TOGETHER:
+                    return answer
+    return UNKNOWN
 
 
 @njit(nogil=True)
@@ -214,6 +225,7 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
     cells = np.empty((area, 2), np.int32)
     neighbours = np.empty((area, 4), np.int32)
     distance = np.empty((MAX_AGENTS, area), np.int32)
+    to_starts = np.empty((MAX_AGENTS, area), np.int32)
     queue = np.empty(area, np.int32)
     bits = _THOROUGH_BITS if thorough else _QUICK_BITS
     nogoods = np.empty(1 << bits, np.uint64)
@@ -264,11 +276,16 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
                         fill_pair_excesses(
                             neighbours, count, last[i], last[j], distance[i], distance[j], excesses[p]
                         )
+                low_excess, _ = pair_bound(first, n, excesses, count)
+                for i in range(n):
+                    fill_distances(neighbours, count, first[i], to_starts[i], queue)
+                solvable = UNKNOWN
                 for k in range(len(_EXHAUST_ENTRIES)):
-                    if _unsolvable_subset(neighbours, first, last, n, _EXHAUST_ENTRIES[k]):
-                        hopeless = True
-                        break
-                    low_excess, _ = pair_bound(first, n, excesses, count)
+                    if solvable == UNKNOWN:
+                        solvable = _solvable(neighbours, distance, to_starts, first, last, n, _EXHAUST_ENTRIES[k])
+                        if solvable == UNREACHABLE_TOGETHER:
+                            hopeless = True
+                            break
                     done = _label_board(
                         neighbours, distance, first, last, n, by_makespan, low_excess, low_time,
                         min(max_steps, _THOROUGH_STEPS[k]), nogoods, shift, excesses, times, True, count, work, path, result,

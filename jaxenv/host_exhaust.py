@@ -10,7 +10,7 @@ the states that can reach the goals are those that the goals can reach, and eith
 import numpy as np
 from numba import njit
 
-from jaxenv.host_graph import MAX_AGENTS
+from jaxenv.host_graph import MAX_AGENTS, MAX_CELLS
 
 REACHABLE = 1
 UNREACHABLE_TOGETHER = -1
@@ -47,6 +47,12 @@ def _pack(cells, n):  # type: ignore[no-untyped-def]
     for j in range(n):
         key |= np.uint64(cells[j]) << np.uint64(7 * j)
     return key
+
+
+@njit(nogil=True)
+def _unpack(key, cells, n):  # type: ignore[no-untyped-def]
+    for j in range(n):
+        cells[j] = np.int64((key >> np.uint64(7 * j)) & np.uint64(127))
 
 
 @njit(nogil=True)
@@ -98,40 +104,66 @@ def _ways_on(neighbours, cells, n, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def reachable(neighbours, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
-    """Breadth first from the starts and from the goals, always the smaller front, at most `max_entries` states each."""
+def _remoteness(distance, cells, n):  # type: ignore[no-untyped-def]
+    total = 0
+    for j in range(n):
+        total += distance[j, cells[j]]
+    return total
+
+
+@njit(nogil=True)
+def reachable(neighbours, to_goals, to_starts, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
+    """Search from the starts and from the goals, the nearest states first, at most `max_entries` states from each end.
+
+    The distances (of each agent to its goal, to its start) only order the search: a meeting is mostly found at once,
+    and where there is none, the side with fewer open states is exhausted first.
+    """
     capacity = 1
     while capacity < 2 * max_entries:
         capacity *= 2
     mask = capacity - 1
     tables = (np.zeros(capacity, np.uint64), np.zeros(capacity, np.uint64))
-    queues = (np.empty(max_entries, np.uint64), np.empty(max_entries, np.uint64))
-    heads = np.zeros(2, np.int64)
-    tails = np.ones(2, np.int64)
-    first = _pack(starts, n)
-    last = _pack(goals, n)
-    if first == last:
+    states = (np.empty(max_entries, np.uint64), np.empty(max_entries, np.uint64))
+    nexts = (np.empty(max_entries, np.int32), np.empty(max_entries, np.int32))
+    # Open states by remoteness, each list linked through `nexts`.
+    heads = np.full((2, MAX_AGENTS * MAX_CELLS), -1, np.int32)
+    nearest = np.zeros(2, np.int64)
+    open_states = np.ones(2, np.int64)
+    used = np.ones(2, np.int64)
+    keys = (_pack(starts, n), _pack(goals, n))
+    if keys[0] == keys[1]:
         return REACHABLE
-    queues[0][0] = first
-    queues[1][0] = last
-    _insert(tables[0], mask, first)
-    _insert(tables[1], mask, last)
+    for side in range(2):
+        states[side][0] = keys[side]
+        nexts[side][0] = -1
+        _insert(tables[side], mask, keys[side])
+    heads[0, 0] = heads[1, 0] = 0
     cells = np.empty(MAX_AGENTS, np.int64)
-    out = np.empty(4 * MAX_AGENTS + 2 * MAX_AGENTS, np.uint64)
+    out = np.empty(6 * MAX_AGENTS, np.uint64)
     while True:
-        side = 0 if tails[0] - heads[0] <= tails[1] - heads[1] else 1
-        table, queue = tables[side], queues[side]
-        if heads[side] == tails[side]:
+        side = 0 if open_states[0] <= open_states[1] else 1
+        if open_states[side] == 0:
             return UNREACHABLE_TOGETHER
-        key = queue[heads[side]]
-        heads[side] += 1
-        for j in range(n):
-            cells[j] = np.int64((key >> np.uint64(7 * j)) & np.uint64(127))
+        table, kept, linked = tables[side], states[side], nexts[side]
+        distance = to_goals if side == 0 else to_starts
+        while heads[side, nearest[side]] < 0:
+            nearest[side] += 1
+        entry = heads[side, nearest[side]]
+        heads[side, nearest[side]] = linked[entry]
+        open_states[side] -= 1
+        _unpack(kept[entry], cells, n)
         for q in range(_ways_on(neighbours, cells, n, out)):
             if _insert(table, mask, out[q]):
                 if _holds(tables[1 - side], mask, out[q]):
                     return REACHABLE
-                if tails[side] == max_entries:
+                if used[side] == max_entries:
                     return UNKNOWN
-                queue[tails[side]] = out[q]
-                tails[side] += 1
+                _unpack(out[q], cells, n)
+                far = _remoteness(distance, cells, n)
+                new = used[side]
+                kept[new] = out[q]
+                linked[new] = heads[side, far]
+                heads[side, far] = new
+                nearest[side] = min(nearest[side], far)
+                used[side] += 1
+                open_states[side] += 1
