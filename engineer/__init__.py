@@ -8,43 +8,64 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engineer.context import Bookkeeping, Pair, build_prompt
-    from engineer.errors import ContextError, EngineerError, UnknownEngineerError
+    from engineer.conversation import Outcome, run
+    from engineer.engineers import OpenAIEngineer, SampledEngineer, rule_engineer
+    from engineer.errors import AskError, ContextError, EngineerError, UnknownEngineerError
     from engineer.evidence import Evidence, Row, build_evidence
+    from engineer.proposal import Proposal, maps_of, propose
     from engineer.reply import render_reply
+    from engineer.rules import Situation
     from engineer.schema import json_schema
     from engineer.synthetic import examples
-    from engineer.teacher import teacher
 
 _HOMES = {
+    "AskError": "errors",
     "Bookkeeping": "context",
     "ContextError": "errors",
     "EngineerError": "errors",
     "Evidence": "evidence",
+    "OpenAIEngineer": "engineers",
+    "Outcome": "conversation",
     "Pair": "context",
+    "Proposal": "proposal",
     "Row": "evidence",
+    "SampledEngineer": "engineers",
+    "Situation": "rules",
     "UnknownEngineerError": "errors",
     "build_evidence": "evidence",
     "build_prompt": "context",
     "examples": "synthetic",
     "json_schema": "schema",
+    "maps_of": "proposal",
+    "propose": "proposal",
     "render_reply": "reply",
-    "teacher": "teacher",
+    "rule_engineer": "engineers",
+    "run": "conversation",
 }
 
 __all__ = [
+    "AskError",
     "Bookkeeping",
     "ContextError",
     "EngineerError",
     "Evidence",
+    "OpenAIEngineer",
+    "Outcome",
     "Pair",
+    "Proposal",
     "Row",
+    "SampledEngineer",
+    "Situation",
     "UnknownEngineerError",
     "build_evidence",
     "build_prompt",
     "examples",
     "json_schema",
+    "maps_of",
+    "propose",
     "render_reply",
-    "teacher",
+    "rule_engineer",
+    "run",
 ]
 
 

@@ -11,3 +11,7 @@ class ContextError(EngineerError):
 
 class UnknownEngineerError(EngineerError):
     """There is no engineer of that name, or it lacks something it needs."""
+
+
+class AskError(EngineerError):
+    """A model could not be asked or gave no answer: the conversation counts it as a refused reply and goes on."""
