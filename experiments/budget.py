@@ -13,8 +13,8 @@ def budget(recipe: Recipe) -> list[str]:
     rollouts = int(grpo.get("per_device_train_batch_size", 8)) * int(grpo.get("gradient_accumulation_steps", 1))
     group = int(grpo.get("num_generations", 8))
     steps = int(grpo.get("max_steps", -1))
-    if steps < 0:  # TRL counts epochs then, 3 of them unless told
-        steps = math.ceil(float(grpo.get("num_train_epochs", 3)) * recipe.boards_per_stage * group / rollouts)
+    if steps < 0:  # epochs are counted then, one unless told
+        steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * recipe.boards_per_stage * group / rollouts)
     sets: dict[str, int] = {
         name: min(_BOARDS[name], recipe.evaluation.limit or _BOARDS[name]) for name in recipe.evaluation.sets
     }

@@ -74,10 +74,9 @@ class RewardBlock(_Block):
 class RehearsalBlock(_Block):
     """Config-writing examples mixed into a training stage, so that RL on boards does not cost the model its JSON."""
 
-    share: float = Field(0.0, ge=0, le=1, description="rehearsal steps for each step of GRPO")
+    weight: float = Field(0.0, ge=0, description="of their cross entropy beside the GRPO loss; 0 leaves them out")
     targets: Literal["teacher", "format"] = "teacher"
-    batch: int = Field(16, ge=1)
-    learning_rate: float = Field(1e-5, gt=0)
+    batch: int = Field(4, ge=1, description="examples for each optimiser step")
 
 
 class EvaluationBlock(_Block):

@@ -1,0 +1,41 @@
+"""The report's process: it may import JAX, for it draws boards. Job: run (folder), out (folder)."""
+
+from pathlib import Path
+
+import numpy as np
+
+import jaxenv
+from experiments.plan import SETS
+from experiments.recipe import load
+from experiments.report import write_report
+from experiments.runfolder import RECIPE
+from experiments.stepio import read_job
+from experiments.tables import Table
+from jaxenv.draw import draw_board, draw_plan
+from jaxenv.filling import take
+from policy.texts import read_texts, verify_texts
+
+
+def main() -> None:
+    """Write the report anew."""
+    job = read_job()
+    write_report(Path(job["run"]), Path(job["out"]), draw=draw_failure)
+
+
+def draw_failure(run: Path, name: str, rows: Table, row: int) -> str:
+    """The board, the answer as it was given, and the plan in it up to the offending step."""
+    recipe = load(str(run / RECIPE))
+    boards = jaxenv.Dataset.load(run / SETS / name)
+    index = np.array([rows["board"][row]])
+    instances, solutions = take(boards.instances, index), take(boards.solutions, index)
+    text, truncated = str(rows["completion"][row]), np.array([rows["truncated"][row]])
+    plans = read_texts([text], instances.num_agents, style=recipe.style, truncated=truncated)
+    verdicts = verify_texts(
+        instances, solutions, [text], style=recipe.style, truncated=truncated, objective=recipe.objective
+    )
+    shown = text.replace("```", "'''")
+    return f"{draw_board(instances)}\n\nanswer: {shown}\n\n{draw_plan(instances, plans, verdicts)}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Recipes: inheritance, overrides, and faults told in one clear line."""
+
+import dataclasses
+
+import pytest
+import yaml
+
+from experiments import recipe
+from experiments.errors import RecipeError
+from experiments.grpo_keys import GRPO_KEYS
+from experiments.recipe import load
+
+
+def write(folder, name, **values):
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_every_shipped_recipe_is_valid_and_warns_of_nothing(name):
+    loaded = load(name)
+    assert loaded.name == name
+    assert loaded.warnings() == []
+
+
+def test_the_resolved_recipe_reads_back_as_the_same_recipe(tmp_path):
+    first = load("stage_loop", ["seed=7", "grpo.learning_rate=3e-5"])
+    path = tmp_path / "recipe.yaml"
+    path.write_text(first.to_yaml())
+    again = load(str(path))
+    assert again == first
+    assert again.content_hash() == first.content_hash()
+
+
+def test_the_hash_changes_with_any_value():
+    assert load("smoke").content_hash() != load("smoke", ["reward.rho=0.4"]).content_hash()
+
+
+def test_a_recipe_inherits_blocks_key_by_key(tmp_path):
+    write(tmp_path, "base", stages=2, grpo={"learning_rate": 1.0, "beta": 0.5})
+    child = write(tmp_path, "child", inherits="base.yaml", seed=5, grpo={"beta": 0.0})
+    loaded = load(child)
+    assert (loaded.name, loaded.stages, loaded.seed) == ("child", 2, 5)
+    assert loaded.grpo == {"learning_rate": 1.0, "beta": 0.0}
+
+
+def test_a_recipe_that_inherits_itself_is_refused(tmp_path):
+    write(tmp_path, "a", inherits="b.yaml")
+    b = write(tmp_path, "b", inherits="a.yaml")
+    with pytest.raises(RecipeError, match="inherits itself: b -> a -> b"):
+        load(b)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("sed=3", "unknown key 'sed' in the recipe; did you mean 'seed'?"),
+        ("engineer.varient=V1", "unknown key 'varient' in the block engineer; did you mean 'variant'?"),
+        ("grpo.learning_rat=1", "'learning_rat' is not a field of TRL's GRPOConfig; did you mean 'learning_rate'?"),
+        ("grpo.seed=1", "the key 'seed' is not the recipe's to set: set `seed`"),
+        ("stages=0", "recipe: stages: input should be greater than or equal to 1 (it is 0)"),
+        ("reward.rho=0.9", "lets a short invalid answer beat a long valid one"),
+        ("evaluation.sets=[learn3]", "`learn` among them"),
+        ("stages.x=1", "stages is a value, not a block"),
+        ("seed", "write it as key=value"),
+        ("seed=[1", "the value cannot be read"),
+        ("zzzzzz=1", "unknown key 'zzzzzz' in the recipe"),
+    ],
+)
+def test_each_fault_is_one_clear_line(override, said):
+    with pytest.raises(RecipeError) as caught:
+        load("smoke", [override])
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_recipe_offers_the_nearest_one():
+    with pytest.raises(RecipeError, match=r"there is no recipe 'stage-loop'; did you mean 'stage_loop'\?"):
+        load("stage-loop")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("a: [", "cannot be read"), ("- 1", "must be a mapping"), ("inherits: 3", "name or the path")]
+)
+def test_a_file_that_is_no_recipe_is_refused(tmp_path, text, said):
+    path = tmp_path / "broken.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError, match=said):
+        load(str(path))
+
+
+def test_a_number_such_as_1e_5_is_a_number_in_files_and_overrides(tmp_path):
+    path = tmp_path / "rate.yaml"
+    path.write_text("grpo: {learning_rate: 5e-5}\n")
+    assert load(str(path)).grpo["learning_rate"] == 5e-5
+    assert load("smoke", ["grpo.learning_rate=5e-5"]).grpo["learning_rate"] == 5e-5
+
+
+def test_sampling_that_biases_the_importance_ratio_is_warned_of():
+    # huggingface/trl/issues/6789
+    warnings = load("smoke", ["grpo.top_p=0.9", "grpo.top_k=0"]).warnings()
+    assert len(warnings) == 1 and "grpo.top_p is 0.9" in warnings[0]
+
+
+def test_the_checked_in_keys_are_the_fields_of_trl():
+    from trl import GRPOConfig
+
+    assert set(GRPO_KEYS) == {field.name for field in dataclasses.fields(GRPOConfig)}
