@@ -23,8 +23,10 @@ from jaxenv.solve import solve
 from jaxenv.types import Instances, Limits, Solutions, Status
 
 WINDOW = 4096  # candidates of the split; more are drawn for a split that is a part of all boards
-RARE = 0.02
+RARE = 0.01
 BASE_WINDOWS = 16
+# Search steps per board. What needs more is left undetermined, and counted.
+MAX_STEPS = 20_000
 BOARDS_PER_WINDOW = 16  # one window more for so many boards wanted
 _LEAST_SOLVED = 64
 
@@ -181,7 +183,9 @@ class Filler:
             self._move(len(fate))
             return
         boards = take(self._boards, rows)
-        solutions: Solutions = to_numpy(solve(boards, engine=self.engine, objective=self.objective))
+        solutions: Solutions = to_numpy(
+            solve(boards, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS)
+        )
         optimal = solutions.status == Status.OPTIMAL
         fits = optimal & (solutions.needs_wait == self.part.needs_wait)
         judged = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED)
@@ -239,7 +243,8 @@ class Filler:
         solved = max(
             sum(fates[f] for f in (Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS, Fate.DUPLICATE, Fate.TAKEN)), 1
         )
-        if fates[Fate.UNPLACED] > 0.9 * drawn and not self.rare:
+        crowded = fates[Fate.UNPLACED] > 0.9 * drawn and not self.rare
+        if crowded or fates[Fate.UNSOLVABLE] > 0.5 * solved:
             advice = "lower hole_ratio or the number of agents"
         elif fates[Fate.DUPLICATE] > self.taken:
             advice = "there are few distinct boards of this kind, ask for fewer of them"

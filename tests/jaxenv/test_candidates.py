@@ -1,5 +1,8 @@
 """What is drawn, before any solver sees it: against a plain Python flood fill and exact counts."""
 
+from collections import Counter
+from itertools import permutations, product
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,31 +93,40 @@ def test_the_number_of_holes_is_rounded_up_as_often_as_the_fraction_says():
     assert abs((holes == 2).mean() - 0.8) < 5 * np.sqrt(0.16 / 8192)
 
 
-def test_crossings_meet_in_one_cell_at_one_time_and_are_equally_likely():
-    boards, placed = drawn(4, 0, 2, rare=True, count=32768)
-    even = np.flatnonzero(placed)[np.flatnonzero(placed) % 2 == 0]
-    seen = {}
-    for b in even.tolist():
-        (a, c), (d, e) = boards.starts[b, :2].tolist(), boards.goals[b, :2].tolist()
-        ways = [(a, d), (c, e)]
-        level = [start[0] == goal[0] for start, goal in ways]
-        assert sorted(level) == [False, True]
-        row = ways[level.index(True)][0][0]
-        col = ways[level.index(False)][0][1]
-        times = []
-        for start, goal in ways:
-            times.append(abs(start[0] - row) + abs(start[1] - col))
-            beyond = abs(goal[0] - row) + abs(goal[1] - col)
-            assert times[-1] + beyond == abs(start[0] - goal[0]) + abs(start[1] - goal[1])
-        assert times[0] == times[1] >= 1
-        way = str(ways)
-        seen[way] = seen.get(way, 0) + 1
-    # 4x4: m = 3, 2, 1 for times 1, 2, 3; per line m (m + 1) / 2 places; 8 senses and orders; both stopping there left out.
-    crossings = 8 * sum((m * (m + 1) // 2) ** 2 - m * m for m in (3, 2, 1))
-    assert len(seen) == crossings
-    counts = np.array(list(seen.values()))
-    mean = counts.mean()
-    assert ((counts - mean) ** 2 / mean).sum() < crossings + 5 * np.sqrt(2 * crossings)
+def is_race(starts, goals):
+    """By the definition: for some mirroring, starts on one diagonal, both ways down and right, sides changed."""
+    for turn in product((1, -1), repeat=2):
+        (s, t), (g, h) = ([(row * turn[0], col * turn[1]) for row, col in cells] for cells in (starts, goals))
+        ways = all(end[k] >= start[k] for start, end in ((s, g), (t, h)) for k in (0, 1))
+        before, after = (s[1] - s[0]) - (t[1] - t[0]), (g[1] - g[0]) - (h[1] - h[0])
+        if ways and sum(s) == sum(t) and before * after <= 0:
+            return True
+    return False
+
+
+def test_races_are_all_those_of_the_definition_and_equally_likely():
+    cells = list(product(range(3), repeat=2))
+    races = {
+        (starts, goals)
+        for starts, goals in product(permutations(cells, 2), repeat=2)
+        if starts[0] != goals[0] and starts[1] != goals[1] and is_race(starts, goals)
+    }
+    boards, placed = drawn(3, 0, 2, rare=True, count=65536)
+    seen = Counter()
+    for b in np.flatnonzero(placed[::2]) * 2:
+        starts, goals = (tuple(map(tuple, ends[b, :2].tolist())) for ends in (boards.starts, boards.goals))
+        seen[starts, goals] += 1
+    assert set(seen) == races
+    mean = seen.total() / len(races)
+    distance = sum((count - mean) ** 2 / mean for count in seen.values())
+    assert abs(distance - len(races)) < 5 * np.sqrt(2 * len(races))
+
+
+def test_company_starts_all_agents_in_one_component():
+    boards, placed = drawn(6, 14, 4, rare=True)
+    for b in np.flatnonzero(placed)[np.flatnonzero(placed) % 2 == 1][:200]:
+        starts = [tuple(cell) for cell in boards.starts[b, :4].tolist()]
+        assert set(starts) <= component(boards.holes[b], starts[0])
 
 
 def test_sizes_holes_agents_and_proposals_share_one_trace():
