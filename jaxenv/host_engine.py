@@ -23,20 +23,20 @@ from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, fill_distances, link_cell
 from jaxenv.host_pairs import INFINITE, MAX_PAIRS, fill_pair_excesses, fill_pair_times
 from jaxenv.host_search import EXHAUSTED, FINISHED, GAVE_UP, MAX_DEPTH, SOLVED, new_work, pair_bound, search
 
-DEFAULT_MAX_STEPS = 2_000_000
+DEFAULT_MAX_STEPS = 10_000_000
 MAX_PLAN = 128  # the largest horizon a plan is stored with
 
 _UNDETERMINED, _OPTIMAL, _UNSOLVABLE = 0, 1, 2
 _QUICK_STEPS = 1_000
 _QUICK_BITS = 10
-_THOROUGH_BITS = 18
 _MAX_BUDGET = 1_000
 # Boards a thread takes at once: many easy ones, few hard ones.
 _CHUNK = 512
 _HARD_CHUNK = 8
-# Rounds of the hard tail: states kept from each end when the joint space is exhausted, steps per search.
+# Rounds of the hard tail: states kept from each end when the joint space is exhausted, steps and nogoods per search.
 _EXHAUST_ENTRIES = (1 << 12, 1 << 15, 1 << 20)
 _THOROUGH_STEPS = (20_000, 200_000, 1 << 62)
+_THOROUGH_BITS = (14, 17, 20)
 
 
 @njit(nogil=True)
@@ -83,7 +83,7 @@ def _keep_path(work, depth, n, path):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _label_board(  # type: ignore[no-untyped-def]
-    neighbours, distance, starts, goals, n, by_makespan, low_excess, low_time, max_steps, nogoods, shift,
+    neighbours, distance, starts, goals, n, by_makespan, low_excess, low_time, max_steps, nogoods,
     excesses, times, with_pairs, finished, work, path, result
 ):
     """Both optima, the plan (in `path`) and needs_wait; writes `result` and returns whether all was determined.
@@ -96,7 +96,7 @@ def _label_board(  # type: ignore[no-untyped-def]
     nogoods[:] = 0
     outcome, excess, _, depth = search(
         neighbours, distance, starts, n, False, False, low_excess, _MAX_BUDGET, max_steps,
-        nogoods, shift, excesses, with_pairs, finished, work,
+        nogoods, excesses, with_pairs, finished, work,
     )
     result[0] = excess
     if outcome != SOLVED:
@@ -120,7 +120,7 @@ def _label_board(  # type: ignore[no-untyped-def]
         if waits and excess % 2 == 0:
             outcome, _, _, _ = search(
                 neighbours, distance, starts, n, False, True, excess, excess, max_steps,
-                nogoods, shift, excesses, with_pairs, finished, work,
+                nogoods, excesses, with_pairs, finished, work,
             )
             if outcome == GAVE_UP:
                 return False
@@ -130,7 +130,7 @@ def _label_board(  # type: ignore[no-untyped-def]
     if makespan > low_time:
         outcome, time, _, found_depth = search(
             neighbours, distance, starts, n, True, False, low_time, makespan - 1, max_steps,
-            nogoods, shift, times, with_pairs, finished, work,
+            nogoods, times, with_pairs, finished, work,
         )
         if outcome == GAVE_UP:
             result[1] = time
@@ -149,7 +149,7 @@ def _label_board(  # type: ignore[no-untyped-def]
         if waits:
             outcome, _, _, _ = search(
                 neighbours, distance, starts, n, True, True, makespan, makespan, max_steps,
-                nogoods, shift, times, with_pairs, finished, work,
+                nogoods, times, with_pairs, finished, work,
             )
             if outcome == GAVE_UP:
                 return False
@@ -227,9 +227,7 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
     distance = np.empty((MAX_AGENTS, area), np.int32)
     to_starts = np.empty((MAX_AGENTS, area), np.int32)
     queue = np.empty(area, np.int32)
-    bits = _THOROUGH_BITS if thorough else _QUICK_BITS
-    nogoods = np.empty(1 << bits, np.uint64)
-    shift = np.uint64(64 - bits)
+    nogoods = np.empty(1 << _QUICK_BITS, np.uint64)
     width = area + 1 if thorough else 1
     excesses = np.empty((MAX_PAIRS, width, width), np.int16)
     times = np.empty((MAX_PAIRS, width, width), np.int16)
@@ -257,7 +255,7 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
         if not thorough:
             done = _label_board(
                 neighbours, distance, first, last, n, by_makespan, 0, longest, min(max_steps, _QUICK_STEPS), nogoods,
-                shift, excesses, times, False, count, work, path, result,
+                excesses, times, False, count, work, path, result,
             )
         else:
             done = False
@@ -286,9 +284,10 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
                         if solvable == UNREACHABLE_TOGETHER:
                             hopeless = True
                             break
+                    nogoods = np.empty(1 << _THOROUGH_BITS[k], np.uint64)
                     done = _label_board(
                         neighbours, distance, first, last, n, by_makespan, low_excess, low_time,
-                        min(max_steps, _THOROUGH_STEPS[k]), nogoods, shift, excesses, times, True, count, work, path, result,
+                        min(max_steps, _THOROUGH_STEPS[k]), nogoods, excesses, times, True, count, work, path, result,
                     )
                     if done:
                         break

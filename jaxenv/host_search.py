@@ -109,16 +109,20 @@ def pair_bound(codes, n, pairs, finished):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def search(  # type: ignore[no-untyped-def]
-    neighbours, distance, starts, n, by_time, no_wait, low, high, max_steps, nogoods, shift, pairs, with_pairs, finished, work
+    neighbours, distance, starts, n, by_time, no_wait, low, high, max_steps, nogoods, pairs, with_pairs, finished, work
 ):
     """Search budgets `low`..`high` in turn; returns (outcome, budget, steps, depth).
 
     SOLVED: a plan within `budget` lies in the positions `work[0][:depth + 1]`. EXHAUSTED: no plan within `high`.
     GAVE_UP: out of steps at `budget`, so no plan below `budget`. `by_time`: the budget is the makespan, else the
-    excess of the sum of costs. `no_wait`: only plans without a wait. `nogoods` is a table of 2^(64 - shift) words.
+    excess of the sum of costs. `no_wait`: only plans without a wait. `nogoods` has a power of two of entries.
     """
     position, cursor, reason, spent, left = work
     full = (1 << n) - 1
+    bits = 0
+    while 1 << bits < nogoods.shape[0]:
+        bits += 1
+    shift = np.uint64(64 - bits)
     steps = 0
     seen = 0
     for s in range(nogoods.shape[0]):
