@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,8 +184,8 @@ def _engineer(recipe: Recipe, stage: int) -> Step:
         **_asking(recipe, stage),
         "usable_only": False,
         "rollouts": _path(here, "policy", "rollouts.parquet"),
-        "training": _path(here, "policy", "summary.json"),
         "history": history,
+        "data": _path(here, "data"),
         # of the boards that the proposal will be filled with
         "count": recipe.boards_per_stage,
         "boards_seed": derive_seed(recipe.seed, "boards"),
@@ -192,6 +193,7 @@ def _engineer(recipe: Recipe, stage: int) -> Step:
     }
     reads = (
         f"{here}/config.json",
+        f"{here}/data",
         f"{here}/policy",
         f"{here}/eval/{VALIDATION}.parquet",
         *(f"{stage_folder(i)}/{name}" for i in range(stage) for name in ("config.json", "engineer")),
@@ -205,7 +207,6 @@ def _usable(recipe: Recipe, stage: int | None) -> Step:
     reads: tuple[str, ...] = (f"{stage_folder(stage or 0)}/config.json", f"{_folder(stage)}/eval/{VALIDATION}.parquet")
     if stage is not None:
         job["rollouts"] = _path(stage_folder(stage), "policy", "rollouts.parquet")
-        job["training"] = _path(stage_folder(stage), "policy", "summary.json")
         reads = (*reads, f"{stage_folder(stage)}/policy")
     return Step(f"{_folder(stage)}/usable", "engineer", job, reads, weight=3)
 
@@ -217,6 +218,8 @@ def _asking(recipe: Recipe, stage: int | None) -> dict[str, Any]:
         "model": _model(recipe, model),
         "checkpoint": _model(recipe, stage),
         "engineer": recipe.engineer.model_dump(mode="json"),
+        "style": recipe.style,
+        "epochs": math.ceil(recipe.grpo.get("num_train_epochs", 1)),
         "stage": -1 if stage is None else stage,
         "stages": recipe.stages,
         "config": _path(stage_folder(stage or 0), "config.json"),

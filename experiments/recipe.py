@@ -43,14 +43,20 @@ class _Block(BaseModel):
 class EngineerBlock(_Block):
     """Who writes the next config, and what it is shown."""
 
-    name: Literal["self", "base", "openai", "curriculum", "rule", "teacher", "fixed", "random"] = "self"
+    name: Literal["self", "base", "openai", "curriculum", "rule", "rule-rlve", "teacher", "fixed", "random"] = "self"
     variant: Literal["V1", "V2", "V3", "V4", "V5", "V6"] = "V6"
     temperature: float = Field(0.0, ge=0, le=2, description="of the first reply; 0 is greedy")
     retry_temperature: float = Field(0.7, ge=0, le=2, description="of the replies after a refusal, and of the samples")
     max_tokens: int = Field(512, ge=1)
     samples: int = Field(16, ge=0, description="replies a checkpoint is judged by, beside the one that is used")
     model: str | None = Field(None, description="of the engineer `openai`")
-    base_url: str | None = Field(None, description="of the engineer `openai`")
+    base_url: str | None = Field(None, description="of the engineer `openai`; its key is in OPENAI_API_KEY")
+
+    @model_validator(mode="after")
+    def _server_is_named(self) -> "EngineerBlock":
+        if self.name == "openai" and (self.model is None or self.base_url is None):
+            raise ValueError("the engineer 'openai' needs engineer.model and engineer.base_url")
+        return self
 
 
 class RewardBlock(_Block):

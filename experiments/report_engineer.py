@@ -31,15 +31,16 @@ def engineer_section(run: Path, recipe: Recipe) -> str:
         return ""
     lines += ["", "| after stage | level | asked |", "|---|---|---|"]
     for stage, proposal in proposals.items():
-        lines.append(f"| {stage} | {_level(proposal['level'])} | {len(proposal['steps'])} times |")
+        lines.append(f"| {stage} | {_level(proposal['level'])} | {len(_replies(proposal))} times |")
     if recipe.engineer.variant in ("V4", "V5", "V6"):
         lines += ["", "Round 0 is left out of the history, so that it is empty at the first redesign."]
     for stage, proposal in proposals.items():
         lines += ["", f"### After stage {stage}: {_level(proposal['level'])}"]
-        for number, step in enumerate(proposal["steps"], 1):
-            lines += ["", f"Reply {number}, {_level(step['level'])}:", "", *_fenced(step["reply"])]
-            lines += ["", *(f"- {note}" for note in step["log"])] if step["log"] else []
-        prompt = proposal["steps"][0]["prompt"] if proposal["steps"] else ""
+        for number, step in enumerate(_replies(proposal), 1):
+            lines += ["", f"Reply {number}, {_verdict(step)}:", "", *_fenced(step["reply"])]
+            if notes := [_note(entry) for entry in step["proposal"]["log"]]:
+                lines += ["", *(f"- {note}" for note in notes)]
+        prompt = (run / stage_folder(stage) / "engineer" / "prompt.txt").read_text(encoding="utf-8")
         lines += ["", "<details><summary>The prompt</summary>", "", *_fenced(prompt), "", "</details>"]
     return "\n".join(lines)
 
@@ -81,6 +82,23 @@ def usable_section(run: Path, recipe: Recipe) -> str:
         if refused is not None:
             lines += ["", f"A refused reply of {name} ({'; '.join(refused['log'])}):", "", *_fenced(refused["reply"])]
     return "\n".join(lines)
+
+
+def _replies(proposal: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps of a conversation that are replies; the last step says what was done."""
+    return [step for step in proposal["steps"] if "reply" in step]
+
+
+def _verdict(step: dict[str, Any]) -> str:
+    refused = step["refused"]
+    return f"refused ({' '.join(refused.split())})" if refused else _level(step["proposal"]["level"])
+
+
+def _note(entry: dict[str, Any]) -> str:
+    before, after = entry["before"], entry["after"]
+    if before is None and after is None:
+        return str(entry["step"])
+    return f"{entry['step']}: {before}" + (f" became {after}" if after is not None else "")
 
 
 def _level(level: Any) -> str:

@@ -15,9 +15,22 @@ if not job["usable_only"]:
         "variant": "V6",
         "level": 4,
         "config": config(random),
+        "rationale": "larger maps",
         "steps": [
-            {"prompt": "Design the boards.", "reply": "I would rather ```skate```", "level": None, "log": ["no JSON"]},
-            {"prompt": "Again.", "reply": "{}", "level": 1, "log": ["a code fence was taken off"]},
+            {
+                "reply": "I would rather ```skate```",
+                "refused": "no JSON object found",
+                "proposal": {"level": None, "log": [{"step": "refused", "before": "no JSON", "after": None}]},
+            },
+            {
+                "reply": "{}",
+                "refused": None,
+                "proposal": {
+                    "level": 2,
+                    "log": [{"step": "hole_ratio clipped", "before": 0.7, "after": 0.5}],
+                },
+            },
+            {"done": "reply used", "level": 4},
         ],
     }
     write_json(out / "proposal.json", proposal)
