@@ -19,8 +19,8 @@ from engineer.schema import compact_schema, json_schema
 from jaxenv.schema import FIELDS, SIZES
 
 VARIANTS = {"V1": "F", "V2": "FG", "V3": "FGH0", "V4": "FGH", "V5": "FGHS", "V6": "FGHT"}
-STYLES = ("compact", "full")
-WORDS = 620  # a prompt's budget; the oldest pairs of H, then the oldest sayings of S, go first
+# Words of a prompt by its style; over budget the oldest pairs of H, then the oldest sayings of S, are left out.
+WORDS = {"compact": 620, "full": 3000}
 _SPELLING = re.compile(r"F(?P<g>G)?(?P<h>H0?)?(?P<s>S)?(?P<t>Tf?)?")
 _SAID = 160  # characters of an earlier saying that are repeated
 
@@ -66,22 +66,24 @@ def build_prompt(
     *,
     sayings: Sequence[tuple[int, str]] = (),
     style: str = "compact",
-    words: int | None = WORDS,
+    words: int | None = None,
     refused: str = "",
 ) -> str:
     """The user message for one redesign.
 
     `history` holds the pairs of all stages so far, this one included; round 0 is left out unless the variant keeps it.
     `sayings` are (stage, rationale) of earlier replies. `style` "full" carries the whole JSON schema, "compact" its
-    short form. `refused` is the reason why the last reply to this prompt could not be used. `words=None`: no budget.
+    short form. `refused` is the reason why the last reply to this prompt could not be used. `words` is
+    another budget than the style's own.
 
     Raises:
         ContextError: an unknown variant or style, T without bookkeeping, or a budget too small for the rest.
     """
     found = _SPELLING.fullmatch(modules(variant))
     assert found is not None
-    if style not in STYLES:
-        raise ContextError(f"there is no prompt style {style!r}; choose one of {', '.join(STYLES)}")
+    if style not in WORDS:
+        raise ContextError(f"there is no prompt style {style!r}; choose one of {', '.join(WORDS)}")
+    budget = WORDS[style] if words is None else words
     if found["t"] and bookkeeping is None:
         raise ContextError(f"the context {variant!r} has module T: give the bookkeeping")
     pairs = [pair for pair in history if pair.stage > 0 or found["h"] == "H0"]
@@ -89,14 +91,16 @@ def build_prompt(
     dropped = 0
     while True:
         text = _compose(found, evidence, pairs, dropped, said, bookkeeping, style, refused)
-        if words is None or len(text.split()) <= words:
+        if len(text.split()) <= budget:
             return text
         if found["h"] and pairs:
-            pairs, dropped = pairs[1:], dropped + 1
+            # Round 0, where it is asked for, is the point of the variant and goes last.
+            oldest = 1 if pairs[0].stage == 0 and len(pairs) > 1 else 0
+            pairs, dropped = pairs[:oldest] + pairs[oldest + 1 :], dropped + 1
         elif found["s"] and said:
             said = said[1:]
         else:
-            raise ContextError(f"the prompt has {len(text.split())} words and its budget is {words}; raise the budget")
+            raise ContextError(f"the prompt has {len(text.split())} words and its budget is {budget}; raise the budget")
 
 
 def _compose(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from engineer.conversation import Message
 from engineer.errors import AskError, UnknownEngineerError
-from engineer.reply import render_reply
+from engineer.reply import Maps, describe
 from engineer.rules import RULES, Situation
 
 MODELS = ("self", "base", "openai")
@@ -119,8 +119,10 @@ def rule_engineer(name: str, situation: Situation) -> Engineer:
     Raises:
         UnknownEngineerError: there is no such rule.
     """
-    rule: Callable[[Situation], Any] | None = RULES.get(name)
+    rule: Callable[[Situation], Maps] | None = RULES.get(name)
     if rule is None:
         raise UnknownEngineerError(f"there is no engineer {name!r}; choose one of {', '.join(NAMES)}")
-    reply = render_reply(rule(situation))
+    maps = rule(situation)
+    # With all decimals: `fixed` keeps the previous config exactly.
+    reply = json.dumps({"rationale": describe(maps), "maps": maps})
     return lambda messages: reply

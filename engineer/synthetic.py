@@ -109,7 +109,8 @@ class _Learner:
         self._agents = 2 if random.random() < 0.9 else int(random.integers(3, 6))
         self._boards = int(random.choice([20, 25, 30, 40, 50, 60, 75, 100, 150, 200]))
         self._group = int(random.choice([4, 8, 8, 16]))
-        self._groups = int(2.0 ** random.uniform(4, 11))
+        self._groups = int(2.0 ** random.uniform(4, 13))
+        self._words = random.uniform(0.7, 2.0)
         self._spread = random.uniform(0.4, 6.0)  # of the valid rate between boards: small means few mixed groups
 
     def evidence(self, maps: Maps) -> Evidence:
@@ -150,7 +151,7 @@ class _Learner:
             gap=float((valid - optimal) / valid * random.uniform(0.1, 0.5)) if valid else None,
             labels=tuple(labels),
             truncated=labels[Label.TRUNCATED],
-            tokens=float(4 + 1.3 * size + random.uniform(0, 6)) * (self._agents / 2),
+            tokens=float(2 + 1.2 * size + random.uniform(0, 3)) * self._words * (self._agents / 2),
             needs_wait=n // 2,
             waits_missing=min(missing, n // 2),
             groups=groups,
