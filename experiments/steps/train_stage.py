@@ -1,0 +1,67 @@
+"""The process of one training stage: boards and a model in, the trained model and its rollouts out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+import jaxenv
+from engineer.synthetic import examples
+from experiments.stepio import log_metrics, read_job, report_progress
+from policy.grpo import RewardSettings, train_stage
+
+
+def main() -> None:
+    """Job: out, model, data, stage, seed, style, objective, reward, grpo, rehearsal, prior_valid, metrics, threads."""
+    job = read_job()
+    out = Path(job["out"])
+    out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(int(job["threads"]))
+    stage, seed, rehearsal = int(job["stage"]), int(job["seed"]), job["rehearsal"]
+
+    def log(row: dict[str, Any]) -> None:
+        log_metrics(job["metrics"], stage=stage, kind="train", **row)
+
+    def progress(done: int, total: int, numbers: dict[str, float]) -> None:
+        report_progress(done, total, **numbers)
+
+    model, tokenizer, rollouts = train_stage(
+        job["model"],
+        jaxenv.Dataset.load(job["data"]),
+        work=out / "checkpoints",
+        style=job["style"],
+        objective=job["objective"],
+        settings=RewardSettings(**job["reward"]),
+        grpo=job["grpo"],
+        prior_valid=float(job["prior_valid"]),
+        seed=seed,
+        log=log,
+        progress=progress,
+        rehearsal_pairs=_rehearsal_pairs(rehearsal, seed),
+        rehearsal_weight=float(rehearsal["weight"]),
+        rehearsal_batch=int(rehearsal["batch"]),
+    )
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    pq.write_table(pa.table({name: np.asarray(column) for name, column in rollouts.items()}), out / "rollouts.parquet")
+    summary = {name: float(np.mean(rollouts[name])) for name in ("valid", "optimal", "reward", "tokens", "truncated")}
+    (out / "summary.json").write_text(json.dumps({"completions": len(rollouts["valid"]), **summary}, indent=2))
+
+
+def _rehearsal_pairs(rehearsal: dict[str, Any], seed: int) -> list[tuple[str, str]]:
+    """Config-writing examples the warm start has not shown, with the kind of targets the recipe names."""
+    if not rehearsal["weight"]:
+        return []
+    return examples(_REHEARSAL_SEEDS + seed, _EXAMPLES, rehearsal["targets"])
+
+
+_REHEARSAL_SEEDS = 1 << 40  # far from those of the warm start
+_EXAMPLES = 512
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What the starter is taught before any RL, and in which order. Composed here, so that `policy` need not know how.
+
+1. `boards`: boards of the training split with plans, most of which walk as if alone (`experiments.boardtext`).
+2. `format`: boards, and contexts with configs drawn independently of the evidence: the reply's format and no judgement.
+   Its end is the model `starter-format`, the control.
+3. `teacher`: the same, with configs by the rule `teacher` on the evidence shown. Its end is the model `starter`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxenv
+from engineer.synthetic import examples
+from experiments.boardtext import PlanMix, board_pairs
+from jaxenv.candidates import CHUNK, draw
+from jaxenv.canonical import canonical_hash, in_split
+from jaxenv.filling import take, to_numpy
+from jaxenv.types import Limits
+from policy.starter import Pair, Schedule
+
+PLANS = PlanMix(coordinated=0.35)
+# Boards of each size in a round by number of agents: RL trains on 2, the others are there so that their words are known.
+BOARDS = {2: 1600, 3: 240, 4: 120, 5: 80}
+SMALLEST = {2: 3, 3: 3, 4: 4, 5: 5}  # the smallest size on which the evaluations use so many agents
+CONFIGS_PER_ROUND = 1_600  # contexts beside the boards in the phases that teach configs
+HOLE_RANGE = (0.0, 0.35)
+MAX_STEPS = 20_000  # of the solver: the hardest boards of many agents are left out
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One part of the warm start, and what its configs are taught from."""
+
+    name: str
+    configs: str | None  # None, "format" or "teacher"
+    schedule: Schedule
+
+
+PHASES = (
+    Phase("boards", None, Schedule(steps=1900, peak_rate=2e-3, final_share=0.15, warmup_steps=200)),
+    Phase("format", "format", Schedule(steps=350, peak_rate=8e-4)),
+    Phase("teacher", "teacher", Schedule(steps=500, peak_rate=8e-4)),
+)
+
+
+def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
+    """Pairs for ever; round i of a phase is a function of (seed, phase, i)."""
+    number = PHASES.index(phase)
+    index = 0
+    while True:
+        pairs = board_round(seed, number, index)
+        if phase.configs is not None:
+            # examples() seeds on one integer: keep the phases and rounds apart in it
+            pairs += examples((seed * len(PHASES) + number) * 100_000 + index, CONFIGS_PER_ROUND, phase.configs)
+        yield pairs
+        index += 1
+
+
+def board_round(seed: int, phase: int, index: int) -> list[Pair]:
+    """Boards of every size and number of agents from the training split, as the generator's candidates come."""
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), phase), index)
+    random = np.random.default_rng((seed, phase, index))
+    pairs: list[Pair] = []
+    for agents, wanted in BOARDS.items():
+        for size in range(SMALLEST[agents], Limits().max_size + 1):
+            boards = _candidates(jax.random.fold_in(key, agents * 100 + size), size, agents, wanted, random)
+            solutions = jaxenv.solve(boards, max_steps=MAX_STEPS)
+            solved = np.flatnonzero(np.asarray(solutions.status) == jaxenv.Status.OPTIMAL)
+            pairs += board_pairs(take(boards, solved), take(to_numpy(solutions), solved), PLANS, random)
+    return pairs
+
+
+def _candidates(key: jax.Array, size: int, agents: int, wanted: int, random: np.random.Generator) -> jaxenv.Instances:
+    """At most `wanted` candidates of the training split; a third of them proposed so that agents meet more often."""
+    holes = random.uniform(*HOLE_RANGE) * size * size
+    meeting = bool(random.random() < 1 / 3)
+    drawn = draw(
+        key,
+        jnp.uint32(0),
+        jnp.int32(size),
+        jnp.int32(int(holes)),
+        jnp.uint32(int(holes % 1 * 2**32)),
+        jnp.int32(agents),
+        jnp.bool_(meeting),
+        chunk=CHUNK,
+        max_size=Limits().max_size,
+        max_agents=Limits().max_agents,
+    )
+    boards, placed = to_numpy(drawn)
+    rows = np.flatnonzero(placed)
+    rows = rows[in_split(canonical_hash(take(boards, rows)), "train")][:wanted]
+    chosen: jaxenv.Instances = take(boards, rows)
+    return chosen
