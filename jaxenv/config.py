@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any
 
 import chex
 import jax
@@ -102,6 +102,8 @@ def _ratios(field: Field, values: Any) -> np.ndarray:
             chex.assert_scalar_in(float(value), field.minimum, field.maximum)
         except AssertionError:
             raise ConfigError(f"{where} is {float(value)}; it must be a finite number from {field.range}") from None
+        except OverflowError:
+            raise ConfigError(f"{where} is a whole number too large to read; it must be from {field.range}") from None
     return np.array(values, np.float64)
 
 
@@ -135,7 +137,7 @@ def _keys(where: str, value: Any, needed: tuple[str, ...], allowed: tuple[str, .
 
 
 def _read(text: str) -> Any:
-    """JSON as the standard has it: no NaN or Infinity, no key twice."""
+    """JSON with no key twice. NaN and Infinity pass here, to be refused with the name of their field."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -145,14 +147,13 @@ def _read(text: str) -> Any:
             result[key] = value
         return result
 
-    def constant(name: str) -> NoReturn:
-        raise ConfigError(f"{name} is not a number that a config can hold; every value must be finite")
-
     try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"the config is not valid JSON (line {error.lineno}, column {error.colno}): {error.msg}"
         ) from None
     except RecursionError:
         raise ConfigError("the config is not valid JSON: it is nested too deeply") from None
+    except ValueError as error:  # a whole number of thousands of digits; our own errors are ValueErrors too
+        raise error if isinstance(error, ConfigError) else ConfigError(f"the config cannot be read: {error}") from None

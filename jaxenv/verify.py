@@ -24,6 +24,7 @@ OBJECTIVES = ("sum_of_costs", "makespan")
 _WIDTH = 16  # cells per row in the one-byte coding
 _MAX_SIZE = 13  # rows 0..14 hold a map with its border; row 15 is for padding agents
 _PARKED = 15 * _WIDTH  # plus the agent's number: a code of its own that no agent can walk to
+_NEVER = 255  # no step
 _CODE_STEP = {Action.UP: 256 - _WIDTH, Action.DOWN: _WIDTH, Action.LEFT: 255, Action.RIGHT: 1}  # modulo 256
 
 
@@ -95,8 +96,7 @@ class _Walk(NamedTuple):
     before: jax.Array  # u8[A, B] cell codes before the last step
     now: jax.Array  # u8[A, B] cell codes after it
     cost: jax.Array  # u8[A, B] steps after which the agent has been on its goal ever since
-    offended: jax.Array  # bool[B]
-    step: jax.Array  # i32[B] index of the offending action
+    step: jax.Array  # u8[B] index of the offending action, _NEVER so far
     unknown: jax.Array  # bool[B] an action that is none
 
 
@@ -116,27 +116,36 @@ def _judge(
 
     def step(t: jax.Array, walk: _Walk) -> _Walk:
         action = jnp.where(t < lengths, actions[t], jnp.int8(Action.WAIT))
-        before = jnp.where(walk.offended, walk.before, walk.now)
-        now = jnp.where(walk.offended, walk.now, walk.now + _code_step(action))
-        offends = _any(_is_blocked(blocked, now)) | _any(_pairs(_meet, before, now)) | _any(_pairs(_swap, before, now))
+        going = walk.step == _NEVER
+        before = jnp.where(going, walk.now, walk.before)
+        now = jnp.where(going, walk.now + _code_step(action), walk.now)
+        offends = _is_blocked(blocked, now).any(0)
+        for hit in _pairs(_meet, before, now) + _pairs(_swap, before, now):
+            offends |= hit
         return _Walk(
             before=before,
             now=now,
             cost=jnp.where(now == goal, walk.cost, (t + 2).astype(jnp.uint8)),
-            offended=walk.offended | offends,
-            step=jnp.where(offends & ~walk.offended, t, walk.step),
-            unknown=walk.unknown | _any((action < 0) | (action > max(Action))),
+            step=jnp.where(going & offends, t.astype(jnp.uint8), walk.step),
+            unknown=walk.unknown | ((action < 0) | (action > max(Action))).any(0),
         )
 
-    nobody = jnp.zeros(num_boards, jnp.bool_)
-    at_start = _Walk(start, start, (start != goal).astype(jnp.uint8), nobody, jnp.full(num_boards, -1), nobody)
-    # Nothing changes once every plan has ended, so the steps up to the horizon need not be taken.
-    walk = lax.fori_loop(0, jnp.minimum(lengths.max(initial=0), horizon), step, at_start)
+    at_start = _Walk(
+        before=start,
+        now=start,
+        cost=(start != goal).astype(jnp.uint8),
+        step=jnp.full(num_boards, _NEVER, jnp.uint8),
+        unknown=jnp.zeros(num_boards, jnp.bool_),
+    )
+    # Nothing changes once every plan has ended, so later steps need not be taken. The first always is, so that a board
+    # built by hand with a start in a hole is told whatever else is in the batch.
+    walk = lax.fori_loop(0, jnp.minimum(lengths.max(initial=1), horizon), step, at_start)
 
     outcome = jnp.where(_any(lengths > horizon), Label.TOO_LONG, jnp.where(walk.unknown, Label.PARSE_ERROR, Label.READ))
     outcome = jnp.where(plans.outcome != Label.READ, plans.outcome, outcome)
     read = outcome == Label.READ
-    label, flags, agents, cell = _offence(walk, boards, goal, blocked)
+    # Kept apart, for the compiler would work all of it out anew for every field that is returned.
+    label, flags, agents, cell = lax.optimization_barrier(_offence(walk, boards, goal, blocked))
     label = jnp.where(read, label, outcome)
     valid = label == Label.READ
     judged = read & ~valid
@@ -159,7 +168,7 @@ def _judge(
         sum_of_costs=jnp.where(valid, costs["sum_of_costs"], -1),
         makespan=jnp.where(valid, costs["makespan"], -1),
         gap=jnp.where(valid & certified, gap, jnp.nan),
-        step=jnp.where(judged, walk.step, -1),
+        step=jnp.where(judged & (walk.step != _NEVER), walk.step.astype(jnp.int32), -1),
         agents=jnp.where(judged[:, None], agents, -1),
         cell=jnp.where(judged[:, None], cell, -1),
     )
@@ -180,7 +189,7 @@ def _offence(
         (Label.HOLE, list(hole), alone, walk.now),
         (Label.VERTEX_CONFLICT, _pairs(_meet, walk.before, walk.now), pairs, walk.now),
         (Label.SWAP_CONFLICT, _pairs(_swap, walk.before, walk.now), pairs, walk.now),
-        (Label.GOAL_NOT_REACHED, list((walk.now != goal) & ~walk.offended), alone, jnp.zeros_like(walk.now)),
+        (Label.GOAL_NOT_REACHED, list((walk.now != goal) & (walk.step == _NEVER)), alone, jnp.zeros_like(walk.now)),
     ]
     label = jnp.full(boards.size.shape, Label.READ)
     flags = jnp.zeros_like(label)
@@ -202,7 +211,7 @@ def _encode(cells: jax.Array) -> jax.Array:
 
 def _decode(code: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Row and column, i32; the code 0 is (-1, -1)."""
-    return (code // _WIDTH).astype(jnp.int32) - 1, (code % _WIDTH).astype(jnp.int32) - 1
+    return (code >> 4).astype(jnp.int32) - 1, (code & 15).astype(jnp.int32) - 1
 
 
 def _code_step(action: jax.Array) -> jax.Array:
@@ -224,7 +233,7 @@ def _blocked_rows(boards: Instances) -> list[jax.Array]:
 
 def _is_blocked(blocked: Sequence[jax.Array], code: jax.Array) -> jax.Array:
     """Whether each cell is a hole or off the map. Rows are picked by select: a gather is many times slower."""
-    row, col = code // _WIDTH, (code % _WIDTH).astype(jnp.uint16)
+    row, col = code >> 4, (code & 15).astype(jnp.uint16)
     bits = jnp.where(code >= _PARKED, jnp.uint16(0), jnp.uint16(0xFFFF))
     for r, word in enumerate(blocked, 1):
         bits = jnp.where(row == r, word, bits)

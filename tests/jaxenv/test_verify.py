@@ -1,0 +1,196 @@
+"""The verifier against an independent oracle on plans of every kind, and what its verdicts must not depend on."""
+
+import random
+import sys
+from functools import lru_cache
+
+import chex
+import jax
+import numpy as np
+import pytest
+
+import jaxenv
+from jaxenv import Label, Status
+from jaxenv.types import Plans
+from tests.jaxenv.oracle import Board, judge
+from tests.jaxenv.plans import (
+    edited,
+    instances_of,
+    known,
+    random_board,
+    solutions_of,
+    valid_plan,
+    walk_to_the_end,
+    walking_plan,
+    wild_plan,
+)
+
+OBJECTIVES = ("sum_of_costs", "makespan")
+
+
+@lru_cache
+def cases():
+    """4,000 boards and plans with labels, about a fifth of which contradict the plan or prove nothing."""
+    source = random.Random(11)
+    boards, plans = [], []
+    while len(boards) < 4000:
+        board = random_board(source)
+        kind = len(boards) % 5
+        if kind == 0:
+            plan = wild_plan(source, board)
+        elif kind == 1:
+            plan = walking_plan(source, board)
+        elif kind == 2:
+            plan = walking_plan(source, board)
+            board = walk_to_the_end(board, plan)
+        else:
+            plan = valid_plan(board)
+            if plan is None:
+                continue
+            if kind == 3:
+                plan = edited(source, plan)
+        boards.append(board)
+        plans.append(plan)
+    labels = []
+    for board, plan in zip(boards, plans, strict=True):
+        found = judge(board, plan, Status.UNDETERMINED, -1, -1)
+        total, makespan = max(found.sum_of_costs, 0), max(found.makespan, 0)
+        lowered = source.choice([0, 0, 1, 3])
+        labels.append(
+            source.choice(
+                [(1, total, makespan)] * 4
+                + [(1, max(total - lowered, 0), max(makespan - lowered, 0)), (1, total + 1, makespan), (2, -1, -1)]
+                + [(0, -1, -1)]
+            )
+        )
+    return boards, plans, labels
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_verifier_agrees_with_the_oracle_in_every_field(objective):
+    boards, plans, labels = cases()
+    verdicts = jaxenv.verify(
+        instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans), objective=objective
+    )
+    got = jax.tree.map(lambda x: np.asarray(x).tolist(), verdicts)
+    seen = {}
+    for k, (board, plan, label) in enumerate(zip(boards, plans, labels, strict=True)):
+        want = judge(board, plan, *label, objective)
+        context = f"case {k}: {board}, {plan}, {label}"
+        assert Label(got.label[k]).name.lower() == want.label, context
+        assert {m.name.lower() for m in Label if got.flags[k] >> m & 1} == want.flags, context
+        assert got.valid[k] == (want.label in ("optimal", "suboptimal")), context
+        assert got.optimal[k] == (want.label == "optimal"), context
+        assert (got.sum_of_costs[k], got.makespan[k]) == (want.sum_of_costs, want.makespan), context
+        assert got.gap[k] == pytest.approx(want.gap, nan_ok=True), context
+        assert got.step[k] == want.step, context
+        assert (tuple(got.agents[k]), tuple(got.cell[k])) == (want.agents, want.cell), context
+        for name in {want.label} | want.flags:
+            seen[name] = seen.get(name, 0) + 1
+    for member in list(Label)[Label.OFF_MAP :]:
+        assert seen.get(member.name.lower(), 0) >= 40, f"{member.name} is rare in the cases: {seen}"
+
+
+def test_the_verdict_does_not_depend_on_the_order_of_agents():
+    # Cognitive-AI-Systems/pogema/pull/51: three agents in a row, and the order decided.
+    boards, plans, labels = cases()
+    solutions = solutions_of(*zip(*labels, strict=True))
+    source = random.Random(3)
+    shuffled_boards, shuffled_plans = [], []
+    for board, plan in zip(boards, plans, strict=True):
+        order = source.sample(range(len(plan)), len(plan))
+        starts, goals = [board.starts[a] for a in order], [board.goals[a] for a in order]
+        shuffled_boards.append(Board(board.rows, starts, goals))
+        shuffled_plans.append([plan[a] for a in order])
+    given = jaxenv.verify(instances_of(boards), solutions, jaxenv.make_plans(plans))
+    shuffled = jaxenv.verify(instances_of(shuffled_boards), solutions, jaxenv.make_plans(shuffled_plans))
+    for name in ("label", "flags", "valid", "optimal", "sum_of_costs", "makespan", "gap", "step"):
+        np.testing.assert_array_equal(getattr(given, name), getattr(shuffled, name), err_msg=name)
+
+
+def test_the_verdict_does_not_depend_on_what_stands_in_the_padding():
+    boards, plans, labels = cases()
+    instances, solutions, given = (
+        instances_of(boards),
+        solutions_of(*zip(*labels, strict=True)),
+        jaxenv.make_plans(plans),
+    )
+    random_bits = np.random.default_rng(5)
+    absent = np.arange(5) >= np.asarray(instances.num_agents)[:, None]
+    outside = np.arange(10) >= np.asarray(instances.size)[:, None]
+    outside = outside[:, :, None] | outside[:, None, :]
+    past = np.arange(32) >= np.asarray(given.lengths)[..., None]
+    noise = random_bits.integers(-128, 128, given.actions.shape)
+    cells = random_bits.integers(0, 10, (2, *instances.starts.shape))
+    dirty = instances.replace(
+        holes=np.where(outside, random_bits.random(outside.shape) < 0.5, instances.holes),
+        starts=np.where(absent[..., None], cells[0], instances.starts),
+        goals=np.where(absent[..., None], cells[1], instances.goals),
+    )
+    dirty_plans = given.replace(
+        actions=np.where(past | absent[..., None], noise, given.actions).astype(np.int8),
+        lengths=np.where(absent, random_bits.integers(0, 33, absent.shape), given.lengths),
+    )
+    chex.assert_trees_all_equal(
+        jaxenv.verify(dirty, solutions, dirty_plans), jaxenv.verify(instances, solutions, given)
+    )
+
+
+def test_the_verdict_does_not_depend_on_the_horizon_or_on_the_other_boards():
+    boards, plans, labels = (part[:64] for part in cases())
+    instances, solutions, given = (
+        instances_of(boards),
+        solutions_of(*zip(*labels, strict=True)),
+        jaxenv.make_plans(plans),
+    )
+    verdicts = jaxenv.verify(instances, solutions, given)
+    longest = int(np.asarray(given.lengths).max())
+    for horizon in (longest, 33, 128):
+        actions = np.zeros((64, 5, horizon), np.int8)
+        actions[:, :, :longest] = np.asarray(given.actions)[:, :, :longest]
+        chex.assert_trees_all_equal(jaxenv.verify(instances, solutions, given.replace(actions=actions)), verdicts)
+    for k in range(0, 64, 8):
+        alone = jax.tree.map(lambda x, k=k: np.asarray(x)[k : k + 1], (instances, solutions, given))
+        chex.assert_trees_all_equal(
+            jaxenv.verify(*alone), jax.tree.map(lambda x, k=k: np.asarray(x)[k : k + 1], verdicts)
+        )
+
+
+def test_one_trace_serves_all_sizes_agents_and_labels(monkeypatch):
+    module = sys.modules["jaxenv.verify"]
+    chex.clear_trace_counter()
+    counted = chex.assert_max_traces(module._judge.__wrapped__, n=1)
+    monkeypatch.setattr(module, "_judge", jax.jit(counted, static_argnames=("objective",)))
+    source = random.Random(1)
+    for size, agents in ((3, 1), (10, 5), (7, 2)):
+        boards = [random_board(source, size, agents) for _ in range(8)]
+        plans = [wild_plan(source, board) for board in boards]
+        given = jaxenv.make_plans(plans)
+        for status in Status:
+            jaxenv.verify(instances_of(boards), known(8, status), given)
+        host = jax.tree.map(np.asarray, (instances_of(boards), given))
+        jaxenv.verify(host[0], known(8), host[1])
+        wide = Plans(np.pad(host[1].actions.astype(np.int64), ((0, 0), (0, 0), (0, 0))), *jax.tree.leaves(host[1])[1:])
+        jaxenv.verify(host[0], known(8), wide)
+    with pytest.raises(AssertionError):  # the counter counts: another number of boards is another trace
+        jaxenv.verify(instances_of(boards[:4]), known(4), jaxenv.make_plans(plans[:4]))
+
+
+def test_the_verifier_can_be_traced_and_sees_no_x64():
+    boards, plans, labels = (part[:16] for part in cases())
+    arguments = instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
+    verdicts = jaxenv.verify(*arguments)
+    chex.assert_trees_all_equal(jax.jit(jaxenv.verify)(*arguments), verdicts)
+    kinds = {name: str(getattr(verdicts, name).dtype) for name in verdicts.__dataclass_fields__}
+    assert kinds == {
+        "label": "int32",
+        "flags": "uint32",
+        "valid": "bool",
+        "optimal": "bool",
+        "sum_of_costs": "int32",
+        "makespan": "int32",
+        "gap": "float32",
+        "step": "int32",
+        "agents": "int32",
+        "cell": "int32",
+    }
