@@ -15,6 +15,7 @@ from jaxenv.types import Label
 
 TARGETS = ("teacher", "format")
 _V6_SHARE = 0.6  # of the prompts; the other variants share the rest
+_UNTRAINED_SHARE = 0.1  # of the first redesigns: a model before its first stage has a validation and no training
 _REFUSED_SHARE = 0.1  # prompts that end with the refusal of an earlier reply
 _REFUSALS = (
     "no JSON object found",
@@ -50,6 +51,8 @@ def _example(random: np.random.Generator, targets: str) -> tuple[str, str]:
         pairs.append(Pair(number, evidence, maps))
         # Earlier configs came from some engineer, and the one that reads this may not be it.
         maps = teacher(evidence) if random.random() < 0.5 else random_focus(random)
+    if stage == 0 and random.random() < _UNTRAINED_SHARE:
+        pairs = [Pair(0, Evidence(pairs[0].evidence.validation, ()), pairs[0].maps)]
     variant = "V6" if random.random() < _V6_SHARE else str(random.choice(list(VARIANTS)))
     refused = ""
     if random.random() < _REFUSED_SHARE:

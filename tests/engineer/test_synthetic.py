@@ -30,7 +30,14 @@ def test_every_target_is_an_exact_reply():
 def test_prompts_keep_their_budget_and_reach_all_stages_and_refusals():
     prompts = [prompt for prompt, _ in examples(3, 300)]
     assert max(len(prompt.split()) for prompt in prompts) <= WORDS["compact"]
-    for part in ("history none", "older stages left out", "you said", "your last reply was refused", "stage 3 of 5"):
+    for part in (
+        "history none",
+        "older stages left out",
+        "you said",
+        "your last reply was refused",
+        "stage 3 of 5",
+        "| 0" + 14 * " -",
+    ):
         assert any(part in prompt for prompt in prompts), part
 
 
