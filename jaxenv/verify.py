@@ -145,7 +145,9 @@ def _judge(
     outcome = jnp.where(plans.outcome != Label.READ, plans.outcome, outcome)
     read = outcome == Label.READ
     # Kept apart, for the compiler would work all of it out anew for every field that is returned.
-    label, flags, agents, cell = lax.optimization_barrier(_offence(walk, boards, goal, blocked))
+    label, flags, agents, cell = lax.optimization_barrier(  # type: ignore[no-untyped-call]
+        _offence(walk, boards, goal, blocked)
+    )
     label = jnp.where(read, label, outcome)
     valid = label == Label.READ
     judged = read & ~valid
