@@ -72,9 +72,10 @@ def _do(step: Step, recipe: Recipe, folder: RunFolder, display: Display, package
     display.start(step.out, step.weight)
     late = step.late(folder.path) if step.late is not None else {}
     digests = {read: digest_of(folder.path / read) for read in step.reads}
-    # A shipped model is an input as well, though its name does not say which one it is.
-    if (shipped := _SOURCE / "policy" / "models" / recipe.model / "model.safetensors").is_file():
-        digests["model"] = digest_of(shipped)
+    # A shipped model, or one in a folder, is an input as well, though its name does not say which one it is.
+    weights = _SOURCE / "policy" / "models" / recipe.model / "model.safetensors"
+    if recipe.model in (step.job.get("model"), step.job.get("checkpoint")) and weights.is_file():
+        digests["model"] = digest_of(weights)
     inputs = inputs_hash(step, {**step.job, **late}, digests)
     if folder.is_done(step.out, inputs):
         display.finish("kept", ran=False)

@@ -43,6 +43,12 @@ class Fake:
         """The steps that ran in the last call, in order."""
         return [line.split()[0] for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
+    def lose(self, step):
+        """Forget one output, as if the run had been stopped before it."""
+        place = self.path / step
+        place.with_name(f".{place.name}.done").unlink()
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+
     def contents(self):
         """Every file that a resumed run must have in common with an uninterrupted one."""
         return {

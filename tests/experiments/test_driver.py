@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import runfolder
 from experiments.errors import RunFolderError, StepError
 from experiments.runfolder import RunFolder, read_marker, read_metrics
 
@@ -99,6 +100,23 @@ def test_resume_redoes_what_was_made_from_an_edited_file(copy):
     assert json.loads(path.read_text()) == proposal
 
 
+def test_a_model_that_was_made_anew_under_its_name_is_another_input(copy, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "model.safetensors").write_text("one")
+    copy.ask("stage_0/data=error")
+    for weights, ran in (
+        ("two", ["start/eval", "start/usable"]),
+        ("two", []),
+        ("three", ["start/eval", "start/usable"]),
+    ):
+        (model / "model.safetensors").write_text(weights)
+        (copy.path / "stage_0" / ".data.done").unlink(missing_ok=True)
+        with pytest.raises(StepError, match="thawed"):
+            copy.run(f"model={model}", resume=True)
+        assert copy.ran() == [*ran, "stage_0/data"]
+
+
 def test_resume_with_another_value_redoes_what_depends_on_it(copy):
     copy.run("boards_per_stage=80", resume=True)
     # The fake training ends in the same weights whatever the boards, so that its evaluation stands.
@@ -131,23 +149,58 @@ def test_metrics_of_a_step_that_is_done_again_are_not_there_twice(copy):
         ("nothing", "ended without its output"),
     ],
 )
-def test_a_step_that_fails_is_told_in_one_line_and_can_be_resumed(fake, what, said):
-    fake.ask(f"stage_0/eval={what}")
+def test_a_step_that_fails_is_told_in_one_line_and_can_be_resumed(copy, what, said):
+    copy.lose("stage_0/eval")
+    copy.ask(f"stage_0/eval={what}")
     with pytest.raises(StepError) as caught:
-        fake.run()
+        copy.run(resume=True)
     assert said in str(caught.value) and "\n" not in str(caught.value)
-    assert not (fake.path / "stage_0" / "eval").exists() and not (fake.path / "stage_0" / "DONE").exists()
-    fake.ask("stage_0/engineer=error")  # far enough
-    with pytest.raises(StepError, match="thawed"):
-        fake.run(resume=True)
-    assert fake.ran() == ["stage_0/eval", "stage_0/engineer"]
+    assert not (copy.path / "stage_0" / "eval").exists() and not (copy.path / "stage_0" / "DONE").exists()
+    copy.ask("")
+    copy.run(resume=True)
+    assert copy.ran() == ["stage_0/eval", "report"]
+    assert (copy.path / "stage_0" / "DONE").exists()
 
 
 def test_what_a_step_prints_goes_to_its_log(fake):
-    fake.ask("stage_0/data=crash")
+    fake.ask("sets=crash")
     with pytest.raises(StepError):
         fake.run()
-    assert "Traceback" in (fake.path / "logs" / "stage_0-data.log").read_text()
+    assert "Traceback" in (fake.path / "logs" / "sets.log").read_text()
+
+
+@pytest.mark.parametrize("fatal", range(6))
+def test_an_output_whose_commit_was_cut_short_is_made_again(tmp_path, monkeypatch, fatal):
+    folder = RunFolder.open(tmp_path / "run", resume=False)
+
+    def make(text, inputs):
+        folder.begin("data", inputs, keep=False)
+        folder.part("data").mkdir()
+        (folder.part("data") / "boards").write_text(text)
+        folder.commit("data", inputs)
+
+    make("old", "one")
+    calls = [0]
+
+    def dying(original):
+        def call(*arguments, **options):
+            calls[0] += 1
+            if calls[0] > fatal:
+                raise KeyboardInterrupt
+            return original(*arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for owner, name in ((Path, "rename"), (Path, "unlink"), (runfolder, "write_json"), (runfolder, "_remove")):
+            patch.setattr(owner, name, dying(getattr(owner, name)))
+        with pytest.raises(KeyboardInterrupt):
+            make("new", "two")
+    if not folder.is_done("data", "two"):
+        make("new", "two")
+    assert (tmp_path / "run" / "data" / "boards").read_text() == "new"
+    assert folder.is_done("data", "two") and not folder.is_done("data", "one")
+    folder.close()
 
 
 DRIVE = """
@@ -174,7 +227,7 @@ def start(fake, *arguments):
     )
 
 
-def wait_for(condition, seconds=30):
+def wait_for(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
@@ -188,41 +241,58 @@ def gone(pid):
         return True
 
 
-@pytest.mark.parametrize("step", ["sets", "start/eval", "stage_0/policy", "stage_0/engineer", "stage_1/data"])
-def test_a_killed_run_takes_its_step_with_it_and_ends_like_an_uninterrupted_one(finished, fake, step):
-    whole = finished.contents()
-    fake.ask(f"{step}=half")
-    driver = start(fake)
-    wait_for(lambda: list(fake.path.rglob("half.txt")))
-    child = int(fake.log.read_text().splitlines()[-1].split()[1])
+def kill_in(run, step, *arguments):
+    """Start the driver, and kill it outright while the step has written half of its output."""
+    run.ask(f"{step}=half")
+    driver = start(run, *arguments)
+    wait_for(lambda: list(run.path.rglob("half.txt")))
+    child = int(run.log.read_text().splitlines()[-1].split()[1])
     driver.send_signal(signal.SIGKILL)
     driver.communicate()
     wait_for(lambda: gone(child))
-    fake.ask("")
+    run.ask("")
+
+
+def test_a_killed_run_takes_its_step_with_it_and_ends_like_an_uninterrupted_one(finished, fake):
+    kill_in(fake, "stage_0/data")
     _, report = fake.run(resume=True)
-    assert fake.ran() == ALL[ALL.index(step) :]
-    resumed = fake.contents()
-    summary = "stage_0/policy/summary.json"
-    if step == "stage_0/policy":  # only this step may go on with its own half
-        assert json.loads(resumed[summary])["resumed"] and not json.loads(whole[summary])["resumed"]
-        resumed.pop(summary), whole.pop(summary)
-    assert resumed == whole
+    assert fake.ran() == ALL[ALL.index("stage_0/data") :]
+    assert fake.contents() == finished.contents()
     assert "## How it was made" in report.read_text()
+
+
+@pytest.mark.parametrize("step", ["sets", "start/eval", "stage_0/policy", "stage_0/engineer", "stage_1/usable"])
+def test_whatever_step_a_run_is_killed_in_only_that_one_is_done_again(finished, copy, step):
+    copy.lose(step)
+    kill_in(copy, step, "resume")
+    copy.run(resume=True)
+    assert copy.ran() == [step, "report"]
+    assert copy.contents() == finished.contents()
+    # Only training may go on with its own half; every other step begins anew.
+    went_on = copy.log.read_text().splitlines()[0].split()[2]
+    assert went_on == ("True" if step == "stage_0/policy" else "None")
+
+
+def test_a_half_of_other_inputs_is_thrown_away(copy):
+    copy.lose("stage_0/policy")
+    kill_in(copy, "stage_0/policy", "resume")
+    copy.run("reward.rho=0.4", resume=True)
+    assert copy.log.read_text().splitlines()[0].split()[::2] == ["stage_0/policy", "False"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_its_step(fake, number):
-    fake.ask("stage_0/data=half")
+    fake.ask("sets=half")
     driver = start(fake)
     wait_for(lambda: list(fake.path.rglob("half.txt")))
     child = int(fake.log.read_text().splitlines()[-1].split()[1])
     driver.send_signal(number)
-    driver.communicate(timeout=20)
+    driver.communicate(timeout=60)
     assert driver.returncode != 0 and gone(child)
 
 
 def test_a_folder_in_use_is_refused_with_the_owner_named(fake):
-    fake.ask("start/eval=half")
+    fake.ask("sets=half")
     driver = start(fake)
     wait_for(lambda: list(fake.path.rglob("half.txt")))
     try:

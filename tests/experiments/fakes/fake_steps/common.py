@@ -17,7 +17,7 @@ def begin():
     asked = dict(part.split("=", 1) for part in os.environ.get("FAKE", "").split(",") if part)
     what = asked.get(job["name"], "")
     with open(os.environ["FAKE_LOG"], "a") as log:
-        log.write(f"{job['name']} {os.getpid()}\n")
+        log.write(f"{job['name']} {os.getpid()} {job.get('resume')}\n")
     report_progress(1, 2, speed=1.5)
     if what == "error":
         raise StepError("the lake has thawed; wait for winter")

@@ -11,4 +11,4 @@ for step in range(1, 4):
 rate = 0.4 + 0.1 * job["stage"]
 write_table(out / "rollouts.parquet", verdicts(random, 160, rate, groups=8))
 (out / "model.safetensors").write_bytes(random.bytes(64))
-write_json(out / "summary.json", {"steps": 3, "prior": job["prior_valid"], "resumed": job["resume"]})
+write_json(out / "summary.json", {"steps": 3, "prior": job["prior_valid"]})
