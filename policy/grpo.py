@@ -15,6 +15,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 import jaxenv
 from jaxenv.filling import take, to_numpy
+from policy.batching import sort_and_trim
 from policy.prompts import canonical_answer, render
 from policy.rehearsal import Rehearsal
 from policy.reward import free_budget, reward_parts, update_ability
@@ -24,6 +25,7 @@ from policy.texts import verify_texts
 LogMetrics = Callable[[dict[str, Any]], None]
 Progress = Callable[[int, int, dict[str, float]], None]
 _ABILITY_FILE = "ability.json"
+_SAMPLED_TOGETHER = 128  # rows of one transformers batch
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,36 @@ class RehearsingTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPO whose every loss has the cross entropy of a few pairs of text added, so that they are not unlearned."""
 
     rehearsal: Rehearsal | None = None
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        """TRL's micro-batches; where all of them make one optimiser step, those of similar length are put together."""
+        before = self._buffered_inputs
+        inputs = super()._prepare_inputs(generation_batch)
+        one_step = self.args.steps_per_generation == self.args.gradient_accumulation_steps
+        if self.model.training and one_step and self.args.loss_type == "dapo" and self._buffered_inputs is not before:
+            self._buffered_inputs = sort_and_trim(self._buffered_inputs)
+            inputs = self._buffered_inputs[self._step % self.args.steps_per_generation]
+        return inputs
+
+    def _generate_single_turn(
+        self, prompt_ids: Any, images: Any, multimodal_fields: Any, num_generations: int, *rest: Any, **more: Any
+    ) -> tuple[list[list[int]], Any]:
+        """TRL's sampling, in parts of similar prompts: transformers runs a batch until its longest answer ends."""
+        if self.use_vllm or self.use_transformers_continuous_batching or images is not None or multimodal_fields:
+            answered: tuple[list[list[int]], Any] = super()._generate_single_turn(
+                prompt_ids, images, multimodal_fields, num_generations, *rest, **more
+            )
+            return answered
+        order = sorted(range(len(prompt_ids)), key=lambda row: len(prompt_ids[row]))
+        completions: list[list[int]] = [[] for _ in order]
+        for begin in range(0, len(order), _SAMPLED_TOGETHER):
+            rows = order[begin : begin + _SAMPLED_TOGETHER]
+            answers, _ = super()._generate_single_turn(
+                [prompt_ids[row] for row in rows], images, multimodal_fields, num_generations, *rest, **more
+            )
+            for row, answer in zip(rows, answers, strict=True):
+                completions[row] = answer
+        return completions, None
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
         """TRL's loss, plus the rehearsal's share of this micro-batch."""
