@@ -9,9 +9,9 @@ uniform among free cells that have a free neighbour, a goal uniform among the ot
 
 Two ways of proposing boards that need a wait are added for classes where they are rare (`rare`), on alternate indices:
 - race (even): agents 0 and 1 start on one diagonal, go the same two ways across it and have to change sides. Step by
-  step they are on one diagonal, so on an open map they meet in one cell, and one of them has to wait. All such races that
-  fit the map are equally likely, as they are under plain drawing; on open maps with two agents more than nine in ten of
-  the boards that need a wait are races, on 10x10 maps with a tenth of holes one in three.
+  step they are on one diagonal, so on an open map they meet in one cell, and one of them has to wait. All such races
+  that fit the map are equally likely, as they are under plain drawing; on open maps with two agents more than nine in
+  ten of the boards that need a wait are races, on 10x10 maps with a tenth of holes one in three.
 - company (odd): all agents start in the component of agent 0, which is what counts where holes are many.
 """
 
@@ -97,10 +97,10 @@ def _mask(row: jax.Array, col: jax.Array, height: int) -> jax.Array:
 
 
 def _race(bits: jax.Array, size: jax.Array, longest: int) -> tuple[jax.Array, jax.Array]:
-    """Starts and goals i32[2 agents, 2, C] of two agents in a race (see above); (longest, longest) if none crosses.
+    """Starts and goals i32[2 agents, 2, C] of two agents in a race (see above); past the end where none crosses.
 
-    Drawn for ways down and to the right, then mirrored. The pair of starts is drawn in proportion to the number of pairs
-    of goals it has.
+    Drawn for ways down and to the right, then mirrored. The pair of starts is drawn in proportion to the number of
+    pairs of goals it has.
     """
     side = jnp.arange(longest)
     apart = jnp.concatenate([jnp.arange(1 - longest, 0), jnp.arange(1, longest)])

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -42,8 +41,8 @@ class Dataset:
         classes = realised.get("classes", [])
         described = {"count": len(instances), "sizes": _sizes(instances, solutions, classes), **realised}
         return cls(
-            jax.tree.map(jnp.asarray, instances),
-            jax.tree.map(jnp.asarray, solutions),
+            jax.device_put(instances),
+            jax.device_put(solutions),
             copy.deepcopy(requested),
             described,
         )

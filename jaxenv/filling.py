@@ -20,7 +20,7 @@ from jaxenv.candidates import CHUNK, draw
 from jaxenv.canonical import BUCKETS, SPLITS, board_hash, canonical_hash, in_split
 from jaxenv.quotas import Part
 from jaxenv.solve import solve
-from jaxenv.types import Instances, Limits, Solutions, Status
+from jaxenv.types import MIN_SIZE, Instances, Limits, Solutions, Status
 
 WINDOW = 4096  # candidates of the split; more are drawn for a split that is a part of all boards
 RARE = 0.01
@@ -28,7 +28,7 @@ BASE_WINDOWS = 16
 # Search steps per board. What needs more is left undetermined, and counted.
 MAX_STEPS = 20_000
 BOARDS_PER_WINDOW = 16  # one window more for so many boards wanted
-_LEAST_SOLVED = 64
+_BATCHES = (64, 512)  # boards solved at once; few sizes, for arrays of a new shape cost compilations
 
 
 class Fate(IntEnum):
@@ -64,6 +64,18 @@ def concatenate(pieces: list[tuple[Instances, Solutions]]) -> tuple[Instances, S
     widened = [(instances, widen(solutions)) for instances, solutions in pieces]
     joined: tuple[Instances, Solutions] = jax.tree.map(lambda *leaves: np.concatenate(leaves), *widened)
     return joined
+
+
+def _idle_boards(boards: int, limits: Limits) -> Instances:
+    """Open maps with one agent a step from its goal."""
+    holes = np.ones((boards, limits.max_size, limits.max_size), bool)
+    holes[:, :MIN_SIZE, :MIN_SIZE] = False
+    starts = np.full((boards, limits.max_agents, 2), limits.max_size, np.int32)
+    goals = starts.copy()
+    starts[:, 0], goals[:, 0] = (0, 0), (0, 1)
+    size, one = np.full(boards, MIN_SIZE, np.int32), np.ones(boards, np.int32)
+    arrays: dict[str, Any] = {"size": size, "num_agents": one, "holes": holes, "starts": starts, "goals": goals}
+    return Instances(**arrays)
 
 
 class Filler:
@@ -178,14 +190,12 @@ class Filler:
         known = np.fromiter((value in self.seen for value in hashes[rows].tolist()), bool, len(rows))
         fate[rows[known]] = Fate.DUPLICATE
         rows = rows[~known]
-        rows = rows[: self._enough()]
+        rows = rows[: min(self._enough(), _BATCHES[-1])]
         if len(rows) == 0:
             self._move(len(fate))
             return
         boards = take(self._boards, rows)
-        solutions: Solutions = to_numpy(
-            solve(boards, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS)
-        )
+        solutions = self._solve(boards)
         optimal = solutions.status == Status.OPTIMAL
         fits = optimal & (solutions.needs_wait == self.part.needs_wait)
         judged = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED)
@@ -210,6 +220,16 @@ class Filler:
             self.hashes.append(hashes[rows[picked]])
         self._move(last + 1)
 
+    def _solve(self, boards: Instances) -> Solutions:
+        """Labels of NumPy boards, made up to one of the batch sizes with boards that cost nothing."""
+        count = len(boards)
+        more = next(batch for batch in _BATCHES if count <= batch) - count
+        filler = _idle_boards(more, self.limits)
+        batch = jax.tree.map(lambda *leaves: np.concatenate(leaves), boards, filler)
+        solutions = solve(batch, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS)
+        labelled: Solutions = take(to_numpy(solutions), slice(count))
+        return labelled
+
     def _move(self, at: int) -> None:
         for value, times in zip(*np.unique(self._fate[self._at : at], return_counts=True), strict=True):
             self.fates[Fate(int(value))] += int(times)
@@ -218,7 +238,7 @@ class Filler:
     def _enough(self) -> int:
         solved = sum(self.fates[f] for f in (Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS, Fate.TAKEN))
         rate = (self.taken + 1) / (solved + 2)
-        return max(_LEAST_SOLVED, int(1.1 * self.missing / rate))
+        return max(_BATCHES[0], int(1.1 * self.missing / rate))
 
     def record(self) -> dict[str, Any]:
         """Plain numbers for the set's metadata; `acceptance` is of the candidates that lie in the split."""

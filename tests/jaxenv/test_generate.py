@@ -129,9 +129,7 @@ def test_another_key_or_split_gives_other_boards():
 
 def test_splits_are_disjoint_up_to_symmetry_where_boards_are_few():
     asked = config(only(3), waits=0.5)
-    sets = {
-        split: generate(jax.random.key(5), asked, 100, split=split) for split in SPLITS
-    }
+    sets = {split: generate(jax.random.key(5), asked, 100, split=split) for split in SPLITS}
     for split, dataset in sets.items():
         assert set(split_of(dataset.instances)) == {split}
     hashes = [set(canonical_hash(dataset.instances).tolist()) for dataset in sets.values()]
@@ -141,7 +139,9 @@ def test_splits_are_disjoint_up_to_symmetry_where_boards_are_few():
 def test_an_impossible_request_ends_soon_and_says_why():
     # Known report VectorizedMultiAgentSimulator#126: placing for ever on a map that is too dense.
     began = time.monotonic()
-    with pytest.raises(GenerationError, match=r"3x3 boards .*5 agents, hole ratio 0\.5.* placed.* unsolvable.*lower hole_ratio"):
+    with pytest.raises(
+        GenerationError, match=r"3x3 boards .*5 agents, hole ratio 0\.5.* placed.* unsolvable.*lower hole_ratio"
+    ):
         generate(jax.random.key(0), config(only(3), holes=0.5, num_agents=5), 50)
     assert time.monotonic() - began < 30
 
