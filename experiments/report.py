@@ -11,7 +11,7 @@ import numpy as np
 from experiments.gains import HEADLINE, SMALL, gain_of_tables
 from experiments.plan import START, VALIDATION, stage_folder
 from experiments.recipe import Recipe, load
-from experiments.report_engineer import engineer_section, usable_section
+from experiments.report_engineer import KEPT, engineer_section, usable_section
 from experiments.runfolder import MANIFEST, METRICS, RECIPE, read_marker, read_metrics
 from experiments.stats import Rate, wilson
 from experiments.stepio import write_text
@@ -70,7 +70,7 @@ def headline(run: Path, recipe: Recipe) -> str:
         [
             f"**{verdict}: the valid rate on `{HEADLINE}` went from {before['valid'].mean():.3f} to "
             f"{after['valid'].mean():.3f}, a difference of {100 * gain.value:+.1f} points "
-            f"(95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f}).**",
+            f"({_interval(gain)}).**",
             "",
             f"Greedy answers of the model before any RL and of the last checkpoint to the same {gain.count} boards, "
             f"which no training has seen; interval of the mean paired difference by Student's t. On the part of 3x3 to "
@@ -91,10 +91,11 @@ def rates(run: Path, recipe: Recipe, name: str) -> str:
         return ""
     first = next(iter(tables.values()))
     agents = ", ".join(str(count) for count in np.unique(first["num_agents"]))
-    note = "" if int(agents.split(",")[0]) == recipe.num_agents else "; RL never trained on so many"
+    trained = int(agents.split(",")[0]) == recipe.num_agents
+    note = "" if trained else " (RL never trained on so many; the model card says what the warm start showed)"
     limit = recipe.evaluation.limit
-    part = f", the first {limit} boards of it" if limit is not None else ""
-    lines = [f"## `{name}`: {agents} agents{note}", "", f"{len(first['valid'])} boards{part}; 95 % Wilson intervals."]
+    boards = f"{len(first['valid'])} boards" if limit is None else f"Only the first {len(first['valid'])} boards"
+    lines = [f"## `{name}`: {agents} agents{note}", "", f"{boards}; 95 % Wilson intervals."]
     for title, column in (("Valid", "valid"), ("Optimal", "optimal")):
         lines += ["", f"| {title} | boards | {' | '.join(tables)} |", f"|---|---|{'---|' * len(tables)}"]
         for size in [*np.unique(first["size"]).tolist(), None]:
@@ -113,8 +114,7 @@ def configs(run: Path, recipe: Recipe) -> str:
         if not path.is_file():
             continue
         data = json.loads(path.read_text(encoding="utf-8"))
-        origin = "drawn at random from the seed" if stage == 0 else f"written after stage {stage - 1}"
-        lines += ["", f"### Stage {stage}, {origin}", ""]
+        lines += ["", f"### Stage {stage}, {_origin(run, recipe, stage)}", ""]
         lines += [
             "| size | boards asked | got | holes asked | got | waits asked | got |",
             "|---|---|---|---|---|---|---|",
@@ -216,6 +216,25 @@ def _manifest(manifest: dict[str, Any], recipe: Recipe) -> str:
             "```",
         ]
     )
+
+
+def _origin(run: Path, recipe: Recipe, stage: int) -> str:
+    """Whose config it was."""
+    if stage == 0:
+        return "drawn at random from the seed"
+    path = run / stage_folder(stage - 1) / "engineer" / "proposal.json"
+    if not path.is_file():
+        return "whose proposal is missing"
+    level = json.loads(path.read_text(encoding="utf-8"))["level"]
+    if level == KEPT:
+        return f"kept from stage {stage - 1}, for no reply could be used (level {KEPT})"
+    return f"written by `{recipe.engineer.name}` after stage {stage - 1} (level {level})"
+
+
+def _interval(gain: Rate) -> str:
+    if gain.low == gain.high:
+        return "every board changed alike, so that there is no interval"
+    return f"95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
 
 
 def _of_size(rows: Table, size: int | None) -> np.ndarray[Any, np.dtype[Any]]:

@@ -8,13 +8,14 @@ from experiments.plan import START, stage_folder
 from experiments.recipe import Recipe
 from experiments.stats import wilson
 
+KEPT = 5
 LEVELS = {
     0: "exact",
     1: "format repaired",
     2: "values repaired",
     3: "missing parts kept from before",
     4: "asked again",
-    5: "the previous config was kept",
+    KEPT: "the previous config was kept",
 }
 _REFUSED = "refused"
 

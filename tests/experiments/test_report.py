@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -60,13 +61,13 @@ def test_every_rate_is_that_of_its_rows_with_its_wilson_interval(finished, text,
 
 
 def test_three_agents_are_said_to_be_untrained(text):
-    assert "## `learn3`: 3 agents; RL never trained on so many" in text
+    assert "## `learn3`: 3 agents (RL never trained on so many; " in text
     assert "## `learn`: 2 agents\n" in text
 
 
 def test_the_configs_asked_for_and_realised_are_shown_for_every_stage(text):
     part = text.split("## Configs, asked for and realised")[1].split("\n## ")[0]
-    assert "### Stage 0, drawn at random" in part and "### Stage 1, written after stage 0" in part
+    assert "### Stage 0, drawn at random" in part and "### Stage 1, written by `self` after stage 0 (level 4)" in part
     assert len(re.findall(r"^\| 10 \| \d+ \| \d+ \| 0.20 \| 0.21 \| 0.25 \| 0.25 \|$", part, re.M)) == 2
     assert "8 candidates were left out because their optimum was not certified." in part
 
@@ -122,6 +123,21 @@ def test_a_model_that_got_worse_is_said_to_have_got_worse(copy, tmp_path):
     rows = read_table(path)
     pq.write_table(pa.table({**rows, "valid": np.zeros(len(rows["valid"]), bool)}), path)
     assert report_of(copy.path, tmp_path / "report").splitlines()[2].startswith("**It got worse")
+
+
+def test_a_config_that_was_kept_is_marked_level_5(copy, tmp_path):
+    path = copy.path / "stage_0" / "engineer" / "proposal.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"level": 5}))
+    text = report_of(copy.path, tmp_path / "report")
+    assert "### Stage 1, kept from stage 0, for no reply could be used (level 5)" in text
+    assert "| 0 | level 5 (the previous config was kept) |" in text
+
+
+def test_a_run_without_any_change_claims_no_interval(copy, tmp_path):
+    for stage in ("stage_0", "stage_1"):
+        shutil.copyfile(copy.path / "start/eval/learn.parquet", copy.path / stage / "eval" / "learn.parquet")
+    first = report_of(copy.path, tmp_path / "report").splitlines()[2]
+    assert first.startswith("**No difference can be told from chance") and "there is no interval" in first
 
 
 def test_a_run_that_stopped_half_way_still_has_a_report(copy, tmp_path):
