@@ -23,7 +23,7 @@ from jaxenv.types import Limits
 from policy.starter import Pair, Schedule
 
 PLANS = PlanMix(coordinated=0.35)
-# Boards of each size in a round by number of agents: RL trains on 2, the others are there so that their words are known.
+# Boards of each size in a round by number of agents: RL trains on 2, the others make their words known.
 BOARDS = {2: 1600, 3: 240, 4: 120, 5: 80}
 SMALLEST = {2: 3, 3: 3, 4: 4, 5: 5}  # the smallest size on which the evaluations use so many agents
 CONFIGS_PER_ROUND = 1_600  # contexts beside the boards in the phases that teach configs

@@ -15,9 +15,7 @@ def sort_and_trim(batches: list[Batch]) -> list[Batch]:
     not matter. Tensors with a batch axis i64 or f32[rows, ...] are reordered; everything else is passed on.
     """
     rows = [len(batch["prompt_ids"]) for batch in batches]
-    whole = {
-        name: torch.cat([batch[name] for batch in batches]) for name in batches[0] if _has_rows(batches[0], name)
-    }
+    whole = {name: torch.cat([batch[name] for batch in batches]) for name in batches[0] if _has_rows(batches[0], name)}
     lengths = whole["prompt_mask"].sum(1) + whole["completion_mask"].sum(1)
     order = torch.argsort(lengths, stable=True)
     parts = {name: torch.split(tensor[order], rows) for name, tensor in whole.items()}

@@ -117,10 +117,11 @@ class BoardReward:
         return [float(value) for value in parts.reward]
 
 
-class RehearsingTrainer(GRPOTrainer):  # type: ignore[misc]
+class RehearsingTrainer(GRPOTrainer):
     """GRPO whose every loss has the cross entropy of a few pairs of text added, so that they are not unlearned."""
 
     rehearsal: Rehearsal | None = None
+    _buffered_inputs: Any
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         """TRL's micro-batches; where all of them make one optimiser step, those of similar length are put together."""
@@ -152,7 +153,9 @@ class RehearsingTrainer(GRPOTrainer):  # type: ignore[misc]
                 completions[row] = answer
         return completions, None
 
-    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
         """TRL's loss, plus the rehearsal's share of this micro-batch."""
         loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         if self.rehearsal is not None and self.model.training:
@@ -164,7 +167,7 @@ class RehearsingTrainer(GRPOTrainer):  # type: ignore[misc]
         return loss
 
 
-class _Log(TrainerCallback):  # type: ignore[misc]
+class _Log(TrainerCallback):
     """Hands the trainer's log and progress on, and keeps the ability with each checkpoint."""
 
     def __init__(self, reward: BoardReward, log: LogMetrics, progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Rehearsal: pairs of text whose cross entropy is added to a stage's loss, so that RL on boards does not unlearn them."""
+"""Rehearsal: pairs of text whose cross entropy is added to a stage's loss, so that RL does not unlearn them."""
 
 from collections.abc import Sequence
 

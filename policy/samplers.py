@@ -78,7 +78,7 @@ class TransformersSampler:
     """Batched, left-padded sampling with Hugging Face transformers."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, batch: int) -> None:
-        self._model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()  # type: ignore[arg-type]
+        self._model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         self._tokenizer = tokenizer
         self._batch = batch
 

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, Qwen3Config, Qwen3ForCausalLM
 
-from policy.tokenizer import VOCABULARY_SIZE
+from jaxenv.types import Limits
+from policy.compact import LETTERS, vocabulary
+from policy.tokenizer import SPECIAL, VOCABULARY_SIZE
 
 Pair = tuple[str, str]
 MODELS = Path(__file__).parent / "models"
@@ -29,15 +31,15 @@ class Schedule:
 
 
 def new_model(seed: int) -> Qwen3ForCausalLM:
-    """An untrained starter, about 1.1 million parameters."""
+    """An untrained starter, about 1.1 million parameters, whose words for cells begin as what they have in common."""
     torch.manual_seed(seed)
     config = Qwen3Config(
         vocab_size=VOCABULARY_SIZE,
         hidden_size=128,
-        intermediate_size=512,
+        intermediate_size=384,
         num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        num_attention_heads=8,
+        num_key_value_heads=4,
         head_dim=32,
         max_position_embeddings=4096,
         tie_word_embeddings=True,
@@ -46,7 +48,31 @@ def new_model(seed: int) -> Qwen3ForCausalLM:
         eos_token_id=1,
         bos_token_id=None,
     )
-    return Qwen3ForCausalLM(config)
+    model = Qwen3ForCausalLM(config)
+    _relate_cells(model.get_input_embeddings().weight)
+    return model
+
+
+@torch.no_grad()
+def _relate_cells(embedding: torch.Tensor) -> None:
+    """Let the word for a cell, and that for a move to it, begin as the sum of a row's, a column's and a move's vector.
+
+    Rows and columns are waves of eight lengths in random directions, so that "one cell further" is the same linear map
+    everywhere; a model whose hundred cells begin unrelated has to learn each of their borders alone.
+    """
+    width, scale = embedding.shape[1], float(embedding.std())
+    edge = Limits().max_size
+    angle = torch.arange(edge)[:, None] * torch.arange(1, 9)[None, :] * (math.pi / edge)
+    waves = torch.cat([angle.cos(), angle.sin()], 1) / math.sqrt(8)  # f32[edge, 16], of length one
+    rows, columns = (waves @ torch.randn(16, width) * scale for _ in range(2))
+    moves = torch.randn(len(LETTERS), width) * scale
+    first = {word: index for index, word in enumerate(vocabulary(), start=len(SPECIAL))}
+    for row in range(edge):
+        for column in range(edge):
+            cell = rows[row] + columns[column]
+            embedding[first[f" r{row}c{column}"]] = cell
+            for letter, move in zip(LETTERS, moves, strict=True):
+                embedding[first[f" {letter}>r{row}c{column}"]] = cell + move
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair]) -> list[tuple[np.ndarray, int]]:
@@ -70,8 +96,10 @@ def train(
     seed: int,
     report: Callable[[int, float, float], None],
 ) -> None:
-    """Cross entropy on the answers only; `chunks` yields encoded pairs for ever, `report` gets (step, loss, seconds)."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=schedule.peak_rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    """Cross entropy on the answers; `chunks` yields encoded pairs for ever, `report` gets (step, loss, seconds)."""
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=schedule.peak_rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+    )
     random = np.random.default_rng(seed)
     batches = (batch for chunk in chunks for batch in _batches(chunk, schedule.batch_tokens, random))
     model.train()

@@ -9,7 +9,7 @@ from policy.compact import vocabulary
 
 VOCABULARY_SIZE = 1152
 PAD, END, SYSTEM, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
-_SPECIAL = [PAD, END, SYSTEM, USER, ASSISTANT]
+SPECIAL = [PAD, END, SYSTEM, USER, ASSISTANT]
 _CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}"
     "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
@@ -32,7 +32,7 @@ def build_tokenizer(corpus: Iterable[str]) -> PreTrainedTokenizerFast:
         corpus,
         trainers.BpeTrainer(
             vocab_size=VOCABULARY_SIZE,
-            special_tokens=[*_SPECIAL, *vocabulary()],
+            special_tokens=[*SPECIAL, *vocabulary()],
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         ),
@@ -41,7 +41,7 @@ def build_tokenizer(corpus: Iterable[str]) -> PreTrainedTokenizerFast:
     bare = Tokenizer(models.BPE(vocab=_plain_vocabulary(tokenizer), merges=_merges(tokenizer)))
     bare.pre_tokenizer = split
     bare.decoder = decoders.ByteLevel()
-    bare.add_special_tokens(_SPECIAL)
+    bare.add_special_tokens(SPECIAL)
     bare.add_tokens([AddedToken(word, normalized=False) for word in vocabulary()])
     return PreTrainedTokenizerFast(
         tokenizer_object=bare,

@@ -29,7 +29,7 @@ def main() -> None:
     done = 0
     summary = {}
     for name, boards in sets.items():
-        table = _judge(sampler, boards, job, lambda now, _, before=done: report_progress(before + now, total))  # type: ignore[misc]
+        table = _judge(sampler, boards, job, lambda now, _, before=done: report_progress(before + now, total))
         done += len(boards)
         pq.write_table(pa.table(table), out / f"{name}.parquet")
         summary[name] = {
