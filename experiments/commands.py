@@ -233,13 +233,20 @@ def _watch(parsed: argparse.Namespace) -> None:
 
 
 def _warmstart_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True, help="goes on with what it holds already")
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("runs/warmstart"),
+        help="goes on with what it holds already (default: %(default)s)",
+    )
+    parser.add_argument("--ship", action="store_true", help="put the finished models into the package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
 
 
 def _warmstart(parsed: argparse.Namespace) -> None:
-    job = {"seed": parsed.seed, "threads": parsed.threads}
+    job = {"seed": parsed.seed, "ship": parsed.ship}
     _alone("warmstart", parsed.out, job, parsed.threads, fresh=False)
 
 

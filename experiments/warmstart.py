@@ -41,9 +41,9 @@ class Phase:
 
 
 PHASES = (
-    Phase("boards", None, Schedule(steps=6000, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
-    Phase("format", "format", Schedule(steps=450, peak_rate=6e-4, batch_tokens=4096)),
-    Phase("teacher", "teacher", Schedule(steps=650, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("boards", None, Schedule(steps=4500, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
+    Phase("format", "format", Schedule(steps=300, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("teacher", "teacher", Schedule(steps=500, peak_rate=6e-4, batch_tokens=4096)),
 )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -15,8 +14,8 @@ from transformers import (
 )
 
 from policy.errors import PolicyError
+from policy.starter import MODELS
 
-MODELS = Path(__file__).parent / "models"
 SHIPPED = ("starter", "starter-format")
 
 

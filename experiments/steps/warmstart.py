@@ -1,5 +1,7 @@
 """The process behind `python -m experiments.run warmstart`: the starter from nothing, phase by phase."""
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,31 +10,41 @@ import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3ForCausalLM
 
 from engineer.synthetic import examples
-from experiments.stepio import log_metrics, read_job, report_progress
+from experiments.modelcard import model_card
+from experiments.stepio import log_metrics, read_job, report_progress, write_json
 from experiments.warmstart import PHASES, Phase, rounds
-from policy.starter import encode, new_model, train
+from policy.starter import MODELS, encode, new_model, train
 from policy.tokenizer import build_tokenizer
 
+SHIPPED_AS = {"format": "starter-format", "teacher": "starter"}  # phase to model
 CORPUS = 3_000  # prompts and replies of the engineer that the byte-level part of the tokenizer is trained on
 
 
 def main() -> None:
-    """Job: out (folder), seed, threads. Each phase leaves a model folder; a second call goes on after the last one."""
+    """Job: out, seed, threads, ship. Each phase leaves a model folder; a second call goes on after the last."""
     job = read_job()
     out, seed = Path(job["out"]), int(job["seed"])
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(int(job["threads"]))
     tokenizer = _tokenizer(out / "tokenizer", seed)
     model = new_model(seed)
+    pairs = out / "pairs.json"
+    seen: dict[str, int] = json.loads(pairs.read_text()) if pairs.exists() else {}
     for number, phase in enumerate(PHASES):
         folder = out / phase.name
         if (folder / "DONE").exists():
             model = Qwen3ForCausalLM.from_pretrained(folder)
             continue
-        _teach(model, tokenizer, phase, seed=seed, number=number, metrics=out / "metrics.jsonl")
+        seen[phase.name] = _teach(model, tokenizer, phase, seed=seed, number=number, metrics=out / "metrics.jsonl")
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+        card = model_card(phase, seed=seed, parameters=model.num_parameters(), pairs=seen)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        write_json(pairs, seen)
         (folder / "DONE").write_text("")
+    if job["ship"]:
+        for phase_name, spec in SHIPPED_AS.items():
+            shutil.copytree(out / phase_name, MODELS / spec, dirs_exist_ok=True, ignore=shutil.ignore_patterns("DONE"))
 
 
 def _tokenizer(folder: Path, seed: int) -> PreTrainedTokenizerBase:
@@ -50,9 +62,14 @@ def _teach(
     seed: int,
     number: int,
     metrics: Path,
-) -> None:
+) -> int:
+    """Train one phase; returns how many pairs were composed for it."""
+    composed = 0
+
     def encoded() -> Iterator[list[tuple[np.ndarray, int]]]:
+        nonlocal composed
         for pairs in rounds(phase, seed):
+            composed += len(pairs)
             yield encode(tokenizer, pairs)
 
     def report(step: int, loss: float, seconds: float) -> None:
@@ -60,6 +77,7 @@ def _teach(
         log_metrics(metrics, phase=phase.name, step=step, loss=loss, seconds=seconds)
 
     train(model, encoded(), phase.schedule, pad=int(tokenizer.pad_token_id), seed=seed + number, report=report)
+    return composed
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+"""The card beside a starter: what it is and exactly what it was trained on, from the constants that trained it."""
+
+from experiments.warmstart import BOARDS, CONFIGS_PER_ROUND, HOLE_RANGE, MAX_STEPS, PHASES, PLANS, SMALLEST, Phase
+
+_TARGETS = {
+    "format": "drawn at random, independently of the evidence in the prompt: they teach a reply's form, no judgement",
+    "teacher": "by the rule `teacher` (`engineer/teacher.py`) on the evidence in the prompt: this model's redesigns "
+    "may be that rule, distilled. Compare with the engineer `teacher`, and with the control `starter-format`",
+}
+_TITLES = {"boards": "starter, boards only", "format": "starter-format", "teacher": "starter"}
+
+
+def model_card(phase: Phase, *, seed: int, parameters: int, pairs: dict[str, int]) -> str:
+    """Markdown; `pairs` counts the pairs composed in each phase so far."""
+    past = PHASES[: PHASES.index(phase) + 1]
+    many = sum(BOARDS[agents] * (11 - SMALLEST[agents]) for agents in BOARDS)
+    agents = ", ".join(
+        f"{number} agents {BOARDS[number] * (11 - SMALLEST[number]) / many:.0%} (sizes {SMALLEST[number]} to 10)"
+        for number in BOARDS
+    )
+    lines = [
+        f"# {_TITLES[phase.name]}",
+        "",
+        f"A Qwen3-architecture model of {parameters:,} parameters with a tokenizer of its own, trained from nothing by",
+        "",
+        "```",
+        f"python -m experiments.run warmstart --seed {seed}",
+        "```",
+        "",
+        "No RL, no pretrained weights and no outside data went into it. It answers boards in the style `compact` and "
+        "the engineer's prompts, and nothing else.",
+        "",
+        "## Trained on",
+        "",
+        f"Boards of the training split: {agents}; holes uniform in {HOLE_RANGE[0]:.0%} to {HOLE_RANGE[1]:.0%} of the "
+        f"cells; solved by `jaxenv.solve` (at most {MAX_STEPS:,} steps; boards it left open are not used). A third of "
+        "the draws propose agents that meet. Each is turned by a random symmetry, its agents in random order.",
+        "",
+        f"- {1 - PLANS.coordinated:.0%} of the answers let each agent take a random shortest path **as if alone**; "
+        "they may collide.",
+        f"- {PLANS.coordinated:.0%} are the solver's optimal plans, waits included.",
+        "",
+        "So it has seen agents share the ice, and mostly acts as if they did not: that is the room RL has.",
+        "",
+        "| phase | steps | tokens a batch | peak rate | pairs composed | config targets |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in past:
+        schedule = one.schedule
+        lines.append(
+            f"| {one.name} | {schedule.steps:,} | {schedule.batch_tokens:,} | {schedule.peak_rate:g} | "
+            f"{pairs.get(one.name, 0):,} | {one.configs or 'none'} |"
+        )
+    taught = [one.configs for one in past if one.configs]
+    if taught:
+        lines += [
+            "",
+            f"Config-writing examples ({CONFIGS_PER_ROUND:,} a round of boards) answer invented evidence:",
+            "",
+        ]
+        lines += [f"- `{name}`: {_TARGETS[name]}." for name in taught]
+    return "\n".join([*lines, "", "Licence: Apache-2.0.", ""])
