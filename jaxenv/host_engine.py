@@ -1,12 +1,12 @@
-"""The host engine: every label of a board, by searches that grow from a quick look to the hard tail.
+"""The host engine: every label of every board, by searches that grow from a quick look to the hard tail.
 
 `host_solve` takes and gives plain NumPy arrays. Boards are independent; a pool of threads (as many as Numba is set to)
-takes them in chunks, and the compiled code holds no interpreter lock. All limits are counts, so a label never depends on the
-machine.
+takes them in chunks, and the compiled code holds no interpreter lock. All limits are counts, so a label never depends
+on the machine.
 
-A board first gets a quick search with a small table of nogoods. What is left open gets pair tables, then the exhaustion
-of the joint space of ever larger sets of agents (unsolvable alone is unsolvable with more agents about), then searches
-with a large table up to `max_steps`.
+A board first gets a quick search with a small table of nogoods. What is left open gets pair tables, then in each round
+the exhaustion of the joint space (unless the board is known to be solvable) and searches with more steps and a larger
+table, up to `max_steps`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,285 +18,119 @@ import numba
 import numpy as np
 from numba import njit
 
-from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, reachable
-from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, fill_distances, link_cells, number_cells
-from jaxenv.host_pairs import INFINITE, MAX_PAIRS, fill_pair_excesses, fill_pair_times
-from jaxenv.host_search import EXHAUSTED, FINISHED, GAVE_UP, MAX_DEPTH, SOLVED, new_work, pair_bound, search
+from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, can_get_home
+from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, link_cells, number_cells
+from jaxenv.host_label import Tables, costs, label_board
+from jaxenv.host_pairs import INFINITE, MAX_PAIRS, fill_pair_tables, pair_bound
+from jaxenv.host_search import MAX_DEPTH, new_work
 
 DEFAULT_MAX_STEPS = 10_000_000
 MAX_PLAN = 128  # the largest horizon a plan is stored with
 
 _UNDETERMINED, _OPTIMAL, _UNSOLVABLE = 0, 1, 2
-_QUICK_STEPS = 1_000
-_QUICK_BITS = 10
-_MAX_BUDGET = 1_000
+# Rounds, the quick look first: steps and nogoods of each search, and states kept from each end when the joint space is
+# exhausted.
+_STEPS = (1_000, 20_000, 200_000, 1 << 62)
+_NOGOOD_BITS = (10, 14, 17, 20)
+_ENTRIES = (0, 1 << 12, 1 << 15, 1 << 20)
 # Boards a thread takes at once: many easy ones, few hard ones.
 _CHUNK = 512
 _HARD_CHUNK = 8
-# Rounds of the hard tail: states kept from each end when the joint space is exhausted, steps and nogoods per search.
-_EXHAUST_ENTRIES = (1 << 12, 1 << 15, 1 << 20)
-_THOROUGH_STEPS = (20_000, 200_000, 1 << 62)
-_THOROUGH_BITS = (14, 17, 20)
 
 
 @njit(nogil=True)
-def _costs(path, depth, goals, n, arrivals):  # type: ignore[no-untyped-def]
-    """Cost of each agent in `path` (the first time from which it stays on its goal); returns whether somebody waits."""
-    waits = False
-    for i in range(n):
-        arrival = depth
-        while arrival > 0 and path[arrival - 1, i] == goals[i]:
-            arrival -= 1
-        arrivals[i] = arrival
-        for t in range(arrival):
-            waits = waits or path[t, i] == path[t + 1, i]
-    return waits
-
-
-@njit(nogil=True)
-def _is_legal(path, depth, neighbours, starts, goals, n):  # type: ignore[no-untyped-def]
-    """Replay of a plan under the rules of the world: a fault of the search must not become a label."""
-    for i in range(n):
-        if path[0, i] != starts[i] or path[depth, i] != goals[i]:
-            return False
-        for t in range(depth):
-            a = path[t, i]
-            b = path[t + 1, i]
-            if a != b:
-                linked = False
-                for d in range(4):
-                    linked = linked or neighbours[a, d] == b
-                if not linked:
-                    return False
-            for j in range(i):
-                if b == path[t + 1, j] or (a == path[t + 1, j] and b == path[t, j]):
-                    return False
-    return True
-
-
-@njit(nogil=True)
-def _keep_path(work, depth, n, path):  # type: ignore[no-untyped-def]
-    for t in range(depth + 1):
-        for i in range(n):
-            path[t, i] = work[0][t, i] & (FINISHED - 1)
-
-
-@njit(nogil=True)
-def _label_board(  # type: ignore[no-untyped-def]
-    neighbours, distance, starts, goals, n, by_makespan, low_excess, low_time, max_steps, nogoods,
-    excesses, times, with_pairs, finished, work, path, result
-):
-    """Both optima, the plan (in `path`) and needs_wait; writes `result` and returns whether all was determined.
-
-    result: excess (or the proven bound on it), makespan (or the proven bound), needs_wait, depth of the path.
-    """
-    arrivals = np.empty(MAX_AGENTS, np.int64)
-    result[0] = low_excess
-    result[1] = low_time
-    nogoods[:] = 0
-    outcome, excess, _, depth = search(
-        neighbours, distance, starts, n, False, False, low_excess, _MAX_BUDGET, max_steps,
-        nogoods, excesses, with_pairs, finished, work,
-    )
-    result[0] = excess
-    if outcome != SOLVED:
-        return False
-    _keep_path(work, depth, n, path)
-    waits = _costs(path, depth, goals, n, arrivals)
-    makespan = 0
-    total = 0
-    singles = 0
-    for i in range(n):
-        makespan = max(makespan, arrivals[i])
-        total += arrivals[i]
-        singles += distance[i, starts[i]]
-    if total != singles + excess or not _is_legal(path, makespan, neighbours, starts, goals, n):
-        raise RuntimeError("the solver's plan does not cost what it claims; please report this board")
-    depth = makespan
-
-    needs_wait = False
-    if not by_makespan:
-        needs_wait = waits
-        if waits and excess % 2 == 0:
-            outcome, _, _, _ = search(
-                neighbours, distance, starts, n, False, True, excess, excess, max_steps,
-                nogoods, excesses, with_pairs, finished, work,
-            )
-            if outcome == GAVE_UP:
-                return False
-            needs_wait = outcome == EXHAUSTED
-
-    nogoods[:] = 0
-    if makespan > low_time:
-        outcome, time, _, found_depth = search(
-            neighbours, distance, starts, n, True, False, low_time, makespan - 1, max_steps,
-            nogoods, times, with_pairs, finished, work,
-        )
-        if outcome == GAVE_UP:
-            result[1] = time
-            return False
-        if outcome == SOLVED:
-            makespan = time
-            if by_makespan:
-                depth = found_depth
-                _keep_path(work, depth, n, path)
-                waits = _costs(path, depth, goals, n, arrivals)
-                if not _is_legal(path, depth, neighbours, starts, goals, n):
-                    raise RuntimeError("the solver's plan breaks a rule of the world; please report this board")
-    result[1] = makespan
-    if by_makespan:
-        needs_wait = waits
-        if waits:
-            outcome, _, _, _ = search(
-                neighbours, distance, starts, n, True, True, makespan, makespan, max_steps,
-                nogoods, times, with_pairs, finished, work,
-            )
-            if outcome == GAVE_UP:
-                return False
-            needs_wait = outcome == EXHAUSTED
-    result[2] = needs_wait
-    result[3] = depth
-    return True
-
-
-@njit(nogil=True)
-def _write(b, n, status, objective_bound, single, result, singles, path, cells, goals, out):  # type: ignore[no-untyped-def]
-    """One board's row of the answer."""
-    out_status, out_sum, out_makespan, out_bound, out_waits, out_single, actions, lengths = out
-    out_status[b] = status
-    out_bound[b] = objective_bound
-    out_single[b] = single
-    if status != _OPTIMAL:
-        return
+def _write_solution(b, board, singles, result, path, cells, out):  # type: ignore[no-untyped-def]
+    """The costs and the plan of board b."""
+    _, out_sum, out_makespan, _, out_waits, _, actions, lengths = out
     depth = result[3]
     out_sum[b] = singles + result[0]
     out_makespan[b] = result[1]
     out_waits[b] = result[2] != 0
     arrivals = np.empty(MAX_AGENTS, np.int64)
-    _costs(path, depth, goals, n, arrivals)
-    for i in range(n):
+    costs(path, depth, board.goals, board.num_agents, arrivals)
+    for i in range(board.num_agents):
         lengths[b, i] = arrivals[i]
         for t in range(arrivals[i]):
             down = cells[path[t + 1, i], 0] - cells[path[t, i], 0]
             right = cells[path[t + 1, i], 1] - cells[path[t, i], 1]
-            action = 0
             if down != 0:
-                action = 1 if down < 0 else 2
+                actions[b, i, t] = 1 if down < 0 else 2
             elif right != 0:
-                action = 3 if right < 0 else 4
-            actions[b, i, t] = action
-
-
-@njit(nogil=True)
-def _solvable(neighbours, to_goals, to_starts, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
-    """REACHABLE, UNREACHABLE_TOGETHER or UNKNOWN for all agents; sets of three and more are tried too (see above)."""
-    answer = reachable(neighbours, to_goals, to_starts, starts, goals, n, max_entries)
-    if answer != UNKNOWN:
-        return answer
-    some_starts = np.empty(MAX_AGENTS, np.int64)
-    some_goals = np.empty(MAX_AGENTS, np.int64)
-    some_to_goals = np.empty_like(to_goals)
-    some_to_starts = np.empty_like(to_starts)
-    for many in range(3, n):
-        for s in range(1 << n):
-            m = 0
-            for i in range(n):
-                if s >> i & 1:
-                    some_starts[m] = starts[i]
-                    some_goals[m] = goals[i]
-                    some_to_goals[m] = to_goals[i]
-                    some_to_starts[m] = to_starts[i]
-                    m += 1
-            if m == many:
-                answer = reachable(
-                    neighbours, some_to_goals, some_to_starts, some_starts, some_goals, m, max_entries
-                )
-                if answer == UNREACHABLE_TOGETHER:
-                    return answer
-    return UNKNOWN
+                actions[b, i, t] = 3 if right < 0 else 4
 
 
 @njit(nogil=True)
 def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out):  # type: ignore[no-untyped-def]
-    """Label the boards numbered in `boards`: a quick look at each, or (`thorough`) all that the engine can do."""
-    max_size = holes.shape[1]
-    area = max_size * max_size
-    number = np.empty((max_size, max_size), np.int32)
+    """Label the boards numbered in `boards`: a quick look at each, or (`thorough`) all rounds after it."""
+    out_status, _, _, out_bound, _, out_single, _, _ = out
+    area = holes.shape[1] * holes.shape[1]
+    number = np.empty((holes.shape[1], holes.shape[1]), np.int32)
     cells = np.empty((area, 2), np.int32)
     neighbours = np.empty((area, 4), np.int32)
-    distance = np.empty((MAX_AGENTS, area), np.int32)
+    to_goals = np.empty((MAX_AGENTS, area), np.int32)
     to_starts = np.empty((MAX_AGENTS, area), np.int32)
     queue = np.empty(area, np.int32)
-    nogoods = np.empty(1 << _QUICK_BITS, np.uint64)
     width = area + 1 if thorough else 1
     excesses = np.empty((MAX_PAIRS, width, width), np.int16)
     times = np.empty((MAX_PAIRS, width, width), np.int16)
+    nogoods = np.empty(1 << _NOGOOD_BITS[0], np.uint64)
     work = new_work()
     path = np.empty((MAX_DEPTH + 1, MAX_AGENTS), np.int64)
     result = np.zeros(4, np.int64)
     first = np.empty(MAX_AGENTS, np.int64)
     last = np.empty(MAX_AGENTS, np.int64)
+    rounds = range(1, len(_STEPS)) if thorough else range(0, 1)
     for b in boards:
-        n = num_agents[b]
-        count = number_cells(holes[b], size[b], number, cells)
+        n = np.int64(num_agents[b])
+        count = np.int64(number_cells(holes[b], size[b], number, cells))
         link_cells(number, cells, count, size[b], neighbours)
-        singles = 0
-        longest = 0
+        singles = np.int64(0)
+        longest = np.int64(0)
         for i in range(n):
             first[i] = number[starts[b, i, 0], starts[b, i, 1]]
             last[i] = number[goals[b, i, 0], goals[b, i, 1]]
-            fill_distances(neighbours, count, last[i], distance[i], queue)
-            singles += distance[i, first[i]]
-            longest = max(longest, distance[i, first[i]])
+            fill_distances(neighbours, count, last[i], to_goals[i], queue)
+            singles += to_goals[i, first[i]]
+            longest = max(longest, np.int64(to_goals[i, first[i]]))
         if longest >= UNREACHABLE:
-            _write(b, n, _UNSOLVABLE, -1, -1, result, singles, path, cells, last, out)
+            out_status[b] = _UNSOLVABLE
+            out_bound[b] = -1
+            out_single[b] = -1
             continue
-        single = longest if by_makespan else singles
-        if not thorough:
-            done = _label_board(
-                neighbours, distance, first, last, n, by_makespan, 0, longest, min(max_steps, _QUICK_STEPS), nogoods,
-                excesses, times, False, count, work, path, result,
-            )
-        else:
-            done = False
-            hopeless = False
-            low_time = longest
-            for i in range(n):
-                for j in range(i):
-                    p = i * (i - 1) // 2 + j
-                    fill_pair_times(neighbours, count, last[i], last[j], times[p])
-                    low_time = max(low_time, times[p, first[i], first[j]])
-            hopeless = low_time >= INFINITE
-            if not hopeless:
-                for i in range(n):
-                    for j in range(i):
-                        p = i * (i - 1) // 2 + j
-                        fill_pair_excesses(
-                            neighbours, count, last[i], last[j], distance[i], distance[j], excesses[p]
-                        )
-                low_excess, _ = pair_bound(first, n, excesses, count)
+        board = Board(neighbours, to_goals, first, last, n, count)
+        result[0] = 0
+        result[1] = longest
+        status = _UNDETERMINED
+        solvable = UNKNOWN
+        if thorough:
+            result[1] = max(longest, fill_pair_tables(board, excesses, times))
+            if result[1] >= INFINITE:
+                solvable = UNREACHABLE_TOGETHER
+            else:
+                result[0] = pair_bound(first, n, excesses, count)[0]
                 for i in range(n):
                     fill_distances(neighbours, count, first[i], to_starts[i], queue)
-                solvable = UNKNOWN
-                for k in range(len(_EXHAUST_ENTRIES)):
-                    if solvable == UNKNOWN:
-                        solvable = _solvable(neighbours, distance, to_starts, first, last, n, _EXHAUST_ENTRIES[k])
-                        if solvable == UNREACHABLE_TOGETHER:
-                            hopeless = True
-                            break
-                    nogoods = np.empty(1 << _THOROUGH_BITS[k], np.uint64)
-                    done = _label_board(
-                        neighbours, distance, first, last, n, by_makespan, low_excess, low_time,
-                        min(max_steps, _THOROUGH_STEPS[k]), nogoods, excesses, times, True, count, work, path, result,
-                    )
-                    if done:
-                        break
-            if hopeless:
-                _write(b, n, _UNSOLVABLE, single, single, result, singles, path, cells, last, out)
-                continue
-        bound = result[1] if by_makespan else singles + result[0]
-        status = _OPTIMAL if done and result[3] <= MAX_PLAN else _UNDETERMINED
-        _write(b, n, status, bound, single, result, singles, path, cells, last, out)
+        for k in rounds:
+            if thorough:
+                if solvable == UNKNOWN:
+                    solvable = can_get_home(board, to_starts, _ENTRIES[k])
+                if solvable == UNREACHABLE_TOGETHER:
+                    status = _UNSOLVABLE
+                    break
+                nogoods = np.empty(1 << _NOGOOD_BITS[k], np.uint64)
+            tables = Tables(nogoods, thorough, excesses, times)
+            if label_board(board, singles, by_makespan, min(max_steps, _STEPS[k]), tables, work, path, result):
+                if result[3] <= MAX_PLAN:
+                    status = _OPTIMAL
+                break
+        out_status[b] = status
+        out_single[b] = longest if by_makespan else singles
+        if status == _UNSOLVABLE:
+            out_bound[b] = out_single[b]
+        else:
+            out_bound[b] = result[1] if by_makespan else singles + result[0]
+        if status == _OPTIMAL:
+            _write_solution(b, board, singles, result, path, cells, out)
 
 
 def _source_fingerprint() -> int:
@@ -311,9 +145,9 @@ def _source_fingerprint() -> int:
 def _cached_entry(fingerprint: int) -> Any:
     """The compiled entry, cached between processes.
 
-    Numba looks only at the file of a cached function to see whether it changed, not at the functions it calls: a label could come
-    from code that is no longer there. What a function closes over is part of the cache's key, though; so only this
-    entry is cached, and it closes over the fingerprint of all sources.
+    Numba looks only at the file of a cached function to see whether it changed, not at the functions it calls: a label
+    could come from code that is no longer there. What a function closes over is part of the cache's key, though; so
+    only this entry is cached, and it closes over the fingerprint of all sources.
     """
 
     @njit(cache=True, nogil=True)
@@ -374,7 +208,7 @@ def host_solve(
                 list(pool.map(work, parts, [thorough] * len(parts)))
 
     share(np.arange(boards), _CHUNK, False)
-    if steps > _QUICK_STEPS:
+    if steps > _STEPS[0]:
         share(np.flatnonzero(status == _UNDETERMINED), _HARD_CHUNK, True)
     return {
         "status": status,

@@ -3,8 +3,9 @@
 One step of several agents at once is a row of single moves into empty cells, front agent first, unless agents follow
 one another round a closed ring. A ring on a grid has an even length of at least four, and with at most five agents it
 is a full 2x2 block. So single moves and turns of full 2x2 blocks reach the same joint states as the steps of the game
-(in other numbers of steps, which does not matter here), with far fewer ways on from each state. All of them can be undone, so
-the states that can reach the goals are those that the goals can reach, and either end's exhaustion is a proof.
+(in other numbers of steps, which does not matter here), with far fewer ways on from each state. All of them can be
+undone, so the states that can reach the goals are those that the goals can reach, and either end's exhaustion is a
+proof.
 """
 
 import numpy as np
@@ -104,20 +105,31 @@ def _ways_on(neighbours, cells, n, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def _remoteness(distance, cells, n):  # type: ignore[no-untyped-def]
+def _remoteness(distance, agents, cells, n):  # type: ignore[no-untyped-def]
     total = 0
     for j in range(n):
-        total += distance[j, cells[j]]
+        total += distance[agents[j], cells[j]]
     return total
 
 
 @njit(nogil=True)
-def reachable(neighbours, to_goals, to_starts, starts, goals, n, max_entries):  # type: ignore[no-untyped-def]
-    """Search from the starts and from the goals, the nearest states first, at most `max_entries` states from each end.
+def _can_get_home(board, to_starts, subset, max_entries):  # type: ignore[no-untyped-def]
+    """Whether the agents of `subset` alone can get home, by searches from their starts and from their goals.
 
+    At most `max_entries` states are kept from each end; the nearest states come first.
     The distances (of each agent to its goal, to its start) only order the search: a meeting is mostly found at once,
     and where there is none, the side with fewer open states is exhausted first.
     """
+    agents = np.empty(MAX_AGENTS, np.int64)
+    starts = np.empty(MAX_AGENTS, np.int64)
+    goals = np.empty(MAX_AGENTS, np.int64)
+    n = 0
+    for i in range(board.num_agents):
+        if subset >> i & 1:
+            agents[n] = i
+            starts[n] = board.starts[i]
+            goals[n] = board.goals[i]
+            n += 1
     capacity = 1
     while capacity < 2 * max_entries:
         capacity *= 2
@@ -145,21 +157,21 @@ def reachable(neighbours, to_goals, to_starts, starts, goals, n, max_entries):  
         if open_states[side] == 0:
             return UNREACHABLE_TOGETHER
         table, kept, linked = tables[side], states[side], nexts[side]
-        distance = to_goals if side == 0 else to_starts
+        distance = board.distance if side == 0 else to_starts
         while heads[side, nearest[side]] < 0:
             nearest[side] += 1
         entry = heads[side, nearest[side]]
         heads[side, nearest[side]] = linked[entry]
         open_states[side] -= 1
         _unpack(kept[entry], cells, n)
-        for q in range(_ways_on(neighbours, cells, n, out)):
+        for q in range(_ways_on(board.neighbours, cells, n, out)):
             if _insert(table, mask, out[q]):
                 if _holds(tables[1 - side], mask, out[q]):
                     return REACHABLE
                 if used[side] == max_entries:
                     return UNKNOWN
                 _unpack(out[q], cells, n)
-                far = _remoteness(distance, cells, n)
+                far = _remoteness(distance, agents, cells, n)
                 new = used[side]
                 kept[new] = out[q]
                 linked[new] = heads[side, far]
@@ -167,3 +179,23 @@ def reachable(neighbours, to_goals, to_starts, starts, goals, n, max_entries):  
                 nearest[side] = min(nearest[side], far)
                 used[side] += 1
                 open_states[side] += 1
+
+
+@njit(nogil=True)
+def can_get_home(board, to_starts, max_entries):  # type: ignore[no-untyped-def]
+    """REACHABLE, UNREACHABLE_TOGETHER or UNKNOWN for all agents of the board.
+
+    Three or four agents that are stuck by themselves are stuck with more agents about, and their joint space is
+    smaller; so these sets are tried too (pairs have their tables).
+    """
+    n = board.num_agents
+    answer = _can_get_home(board, to_starts, (1 << n) - 1, max_entries)
+    if answer != UNKNOWN:
+        return answer
+    for subset in range((1 << n) - 1):
+        members = 0
+        for i in range(n):
+            members += subset >> i & 1
+        if members >= 3 and _can_get_home(board, to_starts, subset, max_entries) == UNREACHABLE_TOGETHER:
+            return UNREACHABLE_TOGETHER
+    return UNKNOWN

@@ -4,6 +4,8 @@ Only free cells get a number, so tables over cells are as small as the map allow
 moving members of `Action` less one: up, down, left, right.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -12,6 +14,17 @@ UNREACHABLE = 10_000
 # Seven bits hold a cell in a packed state, and one code stays free.
 MAX_CELLS = 126
 MAX_AGENTS = 5
+
+
+class Board(NamedTuple):
+    """What the searches know of a board."""
+
+    neighbours: np.ndarray  # i32[cells, 4], -1 where there is none
+    distance: np.ndarray  # i32[A, cells] steps of each agent alone to its goal
+    starts: np.ndarray  # i64[A]
+    goals: np.ndarray  # i64[A]
+    num_agents: np.int64
+    num_cells: np.int64
 
 
 @njit(nogil=True)
@@ -59,15 +72,3 @@ def fill_distances(neighbours, count, goal, distance, queue):  # type: ignore[no
                 distance[m] = distance[k] + 1
                 queue[tail] = m
                 tail += 1
-
-
-def new_graph_buffers(max_size: int) -> tuple[np.ndarray, ...]:
-    """Scratch arrays for one board: numbers, cells, neighbours, distances per agent, queue."""
-    cells = max_size * max_size
-    return (
-        np.empty((max_size, max_size), np.int32),
-        np.empty((cells, 2), np.int32),
-        np.empty((cells, 4), np.int32),
-        np.empty((MAX_AGENTS, cells), np.int32),
-        np.empty(cells, np.int32),
-    )

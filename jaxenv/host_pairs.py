@@ -10,11 +10,16 @@ from numba import njit
 from jaxenv.host_graph import MAX_AGENTS
 
 INFINITE = 30_000
+FINISHED = 128  # bit of a position code: the agent has finished, on its goal
 MAX_PAIRS = MAX_AGENTS * (MAX_AGENTS - 1) // 2
+PAIR = np.full((MAX_AGENTS, MAX_AGENTS), -1, np.int64)  # the table of agents i and j, in either order
+for _i in range(MAX_AGENTS):
+    for _j in range(_i):
+        PAIR[_i, _j] = PAIR[_j, _i] = _i * (_i - 1) // 2 + _j
 
 
 @njit(nogil=True)
-def fill_pair_times(neighbours, count, goal_i, goal_j, table):  # type: ignore[no-untyped-def]
+def _fill_pair_times(neighbours, count, goal_i, goal_j, table):  # type: ignore[no-untyped-def]
     """`table[x, y]` = fewest steps until i (now at x) and j (at y) are both on their goals."""
     table[:count, :count] = INFINITE
     table[goal_i, goal_j] = 0
@@ -43,7 +48,7 @@ def fill_pair_times(neighbours, count, goal_i, goal_j, table):  # type: ignore[n
 
 
 @njit(nogil=True)
-def fill_pair_excesses(neighbours, count, goal_i, goal_j, distance_i, distance_j, table):  # type: ignore[no-untyped-def]
+def _fill_pair_excesses(neighbours, count, goal_i, goal_j, distance_i, distance_j, table):  # type: ignore[no-untyped-def]
     """`table[x, y]` = least excess of i and j together until both have finished (Dijkstra by buckets).
 
     A step back adds at most 4, so the open pairs fit in a ring of buckets, each a linked list.
@@ -117,3 +122,72 @@ def _places_before(neighbours, place, finished, goal, distance, places, costs): 
             costs[many] = 1 + distance[place] - distance[k]
             many += 1
     return many
+
+
+@njit(nogil=True)
+def fill_pair_tables(board, excesses, times):  # type: ignore[no-untyped-def]
+    """Both tables of every pair (higher agent first); returns the bound on the makespan, INFINITE for a hopeless pair.
+
+    Of a hopeless pair no excesses are filled.
+    """
+    least_time = np.int64(0)
+    for i in range(board.num_agents):
+        for j in range(i):
+            table = times[PAIR[i, j]]
+            _fill_pair_times(board.neighbours, board.num_cells, board.goals[i], board.goals[j], table)
+            least_time = max(least_time, np.int64(table[board.starts[i], board.starts[j]]))
+            if least_time >= INFINITE:
+                return least_time
+    for i in range(board.num_agents):
+        for j in range(i):
+            _fill_pair_excesses(
+                board.neighbours, board.num_cells, board.goals[i], board.goals[j],
+                board.distance[i], board.distance[j], excesses[PAIR[i, j]],
+            )  # fmt: skip
+    return least_time
+
+
+@njit(nogil=True)
+def pair_bound(codes, n, pairs, finished):  # type: ignore[no-untyped-def]
+    """The best bound on the joint excess from the pairs' excesses, and the set of agents it speaks of.
+
+    Disjoint pairs add up; in a triangle every agent's excess is counted twice, so half the sum (rounded up) is a bound.
+    `finished` is the index of a finished agent in the tables.
+    """
+    best = 0
+    who = 0
+    w = np.zeros((MAX_AGENTS, MAX_AGENTS), np.int64)
+    for i in range(n):
+        a = finished if codes[i] & FINISHED else codes[i]
+        for j in range(i):
+            b = finished if codes[j] & FINISHED else codes[j]
+            w[i, j] = w[j, i] = pairs[PAIR[i, j], a, b]
+    for i in range(n):
+        for j in range(i):
+            first = w[i, j]
+            if first > best:
+                best = first
+                who = 1 << i | 1 << j
+            for k in range(i):
+                if k == j:
+                    continue
+                for m in range(k):
+                    if m != j and first + w[k, m] > best:
+                        best = first + w[k, m]
+                        who = 1 << i | 1 << j | 1 << k | 1 << m
+            for k in range(j):
+                value = (first + w[i, k] + w[j, k] + 1) // 2
+                three = 1 << i | 1 << j | 1 << k
+                one = -1
+                two = -1
+                for m in range(n):
+                    if not three >> m & 1:
+                        one = two
+                        two = m
+                if one >= 0 and w[one, two] > 0:
+                    value += w[one, two]
+                    three |= 1 << one | 1 << two
+                if value > best:
+                    best = value
+                    who = three
+    return best, who

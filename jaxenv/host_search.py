@@ -21,12 +21,12 @@ chosen in this step keep their choices.* By induction:
   each of its options. So the search jumps back to the last agent in S that chose, over all others.
 - A failed next step with set S, seen from this step: those who spent something in this step join S.
 
-**Why nogoods are sound.** When all choices of a step are exhausted, S is independent of any choice in it: the agents of S,
-from their positions, cannot complete within the budget left. Agents outside S can only get in the way, so this holds
+**Why nogoods are sound.** When all choices of a step are exhausted, S depends on no choice in it: the agents of S, from
+their positions, cannot complete within the budget left. Agents outside S can only get in the way, so this holds
 wherever they stand. (positions of S, budget) is remembered; it refutes every state in which the agents of S stand there
-with no more budget. (For the makespan: a plan for less time is one for more time, since parked agents of S block nothing
-they did not block before.) Entries compare the whole key, so a hash collision can lose a nogood, never invent one.
-Nogoods hold for later budgets, and those found with waits allowed hold when waits are forbidden.
+with no more budget. (For the makespan too: whoever can be home by some time can stay there until a later one.) Entries
+compare the whole key, so a hash collision can lose a nogood, never invent one. Nogoods hold for later budgets, and
+those found with waits allowed hold when waits are forbidden.
 
 **Pair bounds** (`host_pairs`), where given, are exact costs of two agents alone: a lower bound for any set with both.
 """
@@ -35,8 +35,8 @@ import numpy as np
 from numba import njit
 
 from jaxenv.host_graph import MAX_AGENTS
+from jaxenv.host_pairs import FINISHED, PAIR, pair_bound
 
-FINISHED = 128  # bit of a position code: the agent has finished, on its goal
 MAX_DEPTH = 512  # steps a search may reach into the future; beyond it the search gives up
 SOLVED = 1
 EXHAUSTED = 0
@@ -50,10 +50,6 @@ _LOW_BYTES = np.array(
     [sum(0xFF << (8 * i) for i in range(MAX_AGENTS) if s >> i & 1) for s in range(1 << MAX_AGENTS)], np.uint64
 )
 _HIGHEST = np.array([max(s.bit_length() - 1, 0) for s in range(1 << MAX_AGENTS)], np.int64)
-_PAIR = np.full((MAX_AGENTS, MAX_AGENTS), -1, np.int64)
-for _i in range(MAX_AGENTS):
-    for _j in range(_i):
-        _PAIR[_i, _j] = _PAIR[_j, _i] = _i * (_i - 1) // 2 + _j
 
 
 @njit(nogil=True, inline="always")
@@ -62,61 +58,16 @@ def _slot_of(key, shift):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def pair_bound(codes, n, pairs, finished):  # type: ignore[no-untyped-def]
-    """The best bound on the joint excess from the pairs' excesses, and the set of agents it speaks of.
-
-    Disjoint pairs add up; in a triangle every agent's excess is counted twice, so half the sum (rounded up) is a bound.
-    `finished` is the index of a finished agent in the tables.
-    """
-    best = 0
-    who = 0
-    w = np.zeros((MAX_AGENTS, MAX_AGENTS), np.int64)
-    for i in range(n):
-        a = finished if codes[i] & FINISHED else codes[i]
-        for j in range(i):
-            b = finished if codes[j] & FINISHED else codes[j]
-            w[i, j] = w[j, i] = pairs[_PAIR[i, j], a, b]
-    for i in range(n):
-        for j in range(i):
-            first = w[i, j]
-            if first > best:
-                best = first
-                who = 1 << i | 1 << j
-            for k in range(i):
-                if k == j:
-                    continue
-                for m in range(k):
-                    if m != j and first + w[k, m] > best:
-                        best = first + w[k, m]
-                        who = 1 << i | 1 << j | 1 << k | 1 << m
-            for k in range(j):
-                value = (first + w[i, k] + w[j, k] + 1) // 2
-                three = 1 << i | 1 << j | 1 << k
-                one = -1
-                two = -1
-                for m in range(n):
-                    if not three >> m & 1:
-                        one = two
-                        two = m
-                if one >= 0 and w[one, two] > 0:
-                    value += w[one, two]
-                    three |= 1 << one | 1 << two
-                if value > best:
-                    best = value
-                    who = three
-    return best, who
-
-
-@njit(nogil=True)
 def search(  # type: ignore[no-untyped-def]
-    neighbours, distance, starts, n, by_time, no_wait, low, high, max_steps, nogoods, pairs, with_pairs, finished, work
+    board, by_time, no_wait, low, high, max_steps, nogoods, pairs, with_pairs, work
 ):
-    """Search budgets `low`..`high` in turn; returns (outcome, budget, steps, depth).
+    """Search budgets `low`..`high` in turn; returns (outcome, budget, depth).
 
     SOLVED: a plan within `budget` lies in the positions `work[0][:depth + 1]`. EXHAUSTED: no plan within `high`.
     GAVE_UP: out of steps at `budget`, so no plan below `budget`. `by_time`: the budget is the makespan, else the
     excess of the sum of costs. `no_wait`: only plans without a wait. `nogoods` has a power of two of entries.
     """
+    neighbours, distance, starts, _, n, finished = board
     position, cursor, reason, spent, left = work
     full = (1 << n) - 1
     bits = 0
@@ -150,7 +101,7 @@ def search(  # type: ignore[no-untyped-def]
                     word |= np.uint64(code) << np.uint64(8 * j)
                     done = done and distance[j, code & 127] == 0
                 if done:  # those on their goals who have not finished would, for nothing
-                    return SOLVED, budget, steps, t
+                    return SOLVED, budget, t
                 rest = left[t * n]
                 if seen:
                     for s in range(3, full + 1):
@@ -165,7 +116,7 @@ def search(  # type: ignore[no-untyped-def]
                         if t == 0:
                             for a in range(n):
                                 for b in range(a):
-                                    if pairs[_PAIR[a, b], position[0, a], position[0, b]] > rest:
+                                    if pairs[PAIR[a, b], position[0, a], position[0, b]] > rest:
                                         conflict = 1 << a | 1 << b
                     else:
                         bound, who = pair_bound(position[t], n, pairs, finished)
@@ -173,7 +124,7 @@ def search(  # type: ignore[no-untyped-def]
                             conflict = who
                 if conflict == 0:
                     if t + 1 >= MAX_DEPTH:
-                        return GAVE_UP, budget, steps, 0
+                        return GAVE_UP, budget, 0
                     i = 0
                     frame = t * n
                     cursor[frame] = 0
@@ -182,7 +133,7 @@ def search(  # type: ignore[no-untyped-def]
                 # Agent i takes its next open option.
                 steps += 1
                 if steps > max_steps:
-                    return GAVE_UP, budget, steps, 0
+                    return GAVE_UP, budget, 0
                 frame = t * n + i
                 code = position[t, i]
                 cell = code & 127
@@ -238,13 +189,13 @@ def search(  # type: ignore[no-untyped-def]
                             break
                         if with_pairs:
                             if by_time:
-                                if pairs[_PAIR[i, j], target, other_cell] > rest - 1:
+                                if pairs[PAIR[i, j], target, other_cell] > rest - 1:
                                     blocker = 1 << j
                                     break
                             else:
                                 a = finished if target_code >= FINISHED else target
                                 b = finished if other >= FINISHED else other_cell
-                                if pairs[_PAIR[i, j], a, b] + cost > rest:
+                                if pairs[PAIR[i, j], a, b] + cost > rest:
                                     blocker = 1 << j | spenders
                                     break
                     if blocker:
@@ -292,7 +243,7 @@ def search(  # type: ignore[no-untyped-def]
                         conflict |= 1 << j
                 i = _HIGHEST[conflict]
                 reason[t * n + i] |= conflict
-    return EXHAUSTED, high, steps, 0
+    return EXHAUSTED, high, 0
 
 
 @njit(nogil=True)

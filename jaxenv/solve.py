@@ -27,8 +27,9 @@ def solve(
 ) -> Solutions:
     """Both optimal costs, a plan and the labels of each board, or the proof that it has no solution.
 
-    A board is OPTIMAL only when both costs and needs_wait are certified, UNSOLVABLE only by proof, else UNDETERMINED with
-    the bound that is proven. `max_steps` (a count, the same on every machine) bounds each search of a board.
+    A board is OPTIMAL only when both costs and needs_wait are certified, UNSOLVABLE only by proof, else UNDETERMINED
+    with the bound that is proven. `max_steps` (a count, the same on every machine) bounds each search of a board.
+    Plans of more than 128 steps are not stored: such a board is UNDETERMINED.
 
     There is one engine so far, `host` (compiled, on the CPU, all threads of Numba); `auto` takes it, and `device` is
     refused until the engine for accelerators exists.
@@ -63,14 +64,21 @@ def solve(
     return Solutions(interacts=jnp.asarray(optimal & (cost > found["single_path_bound"])), plans=plans, **arrays)
 
 
-def _check(
-    size: np.ndarray, num_agents: np.ndarray, holes: np.ndarray, starts: np.ndarray, goals: np.ndarray
-) -> None:
+def _check(size: np.ndarray, num_agents: np.ndarray, holes: np.ndarray, starts: np.ndarray, goals: np.ndarray) -> None:
     """Refuse boards that the engine would misread; the error names the board and the agent."""
+    if starts.ndim != 3 or holes.ndim != 3:
+        raise InstanceError("holes must be [B, S, S], starts and goals [B, A, 2] with the same B and A")
     boards, agents = starts.shape[:2]
     max_size = holes.shape[-1]
-    if holes.shape != (boards, max_size, max_size) or starts.shape != (boards, agents, 2) or goals.shape != starts.shape:
+    square = holes.shape == (boards, max_size, max_size)
+    if not square or starts.shape != (boards, agents, 2) or goals.shape != starts.shape:
         raise InstanceError("holes must be [B, S, S], starts and goals [B, A, 2] with the same B and A")
+    numbers = {"size": size, "num_agents": num_agents, "starts": starts, "goals": goals}
+    for name, values in numbers.items():
+        if not np.issubdtype(values.dtype, np.integer):
+            raise InstanceError(f"{name} is {values.dtype}; it must be an integer array")
+    if holes.dtype != np.bool_:
+        raise InstanceError(f"holes is {holes.dtype}; it must be bool")
     if size.shape != (boards,) or num_agents.shape != (boards,):
         raise InstanceError("size and num_agents must be [B]")
     if max_size * max_size > MAX_CELLS:
