@@ -19,6 +19,7 @@ class Display:
         self._seconds, self._measured = 0.0, 0.0  # time and weight of those that ran in this session
         self._name, self._weight, self._began = "", 0.0, time.monotonic()
         self._at: tuple[int, int] = (0, 0)
+        self._since: tuple[float, int] = (0.0, 0)  # time and count that the rate is measured from
         self._last_line = 0.0
         self._bars: Progress | None = None
         self._tasks: tuple[TaskID, TaskID] | None = None
@@ -55,7 +56,10 @@ class Display:
 
     def update(self, progress: dict[str, Any]) -> None:
         """A step's own progress line: done, total, and numbers to show."""
-        self._at = (int(progress.get("done", 0)), max(1, int(progress.get("total", 1))))
+        before, self._at = self._at, (int(progress.get("done", 0)), max(1, int(progress.get("total", 1))))
+        # From the first report on: what came before it was imports and compilation. A new total is a new count.
+        if self._at[1] != before[1] or self._at[0] < before[0]:
+            self._since = (time.monotonic(), self._at[0])
         numbers = {key: value for key, value in progress.items() if key not in ("done", "total")}
         shown = " ".join(f"{key} {value:.4g}" for key, value in numbers.items() if isinstance(value, int | float))
         self._show(shown)
@@ -79,9 +83,10 @@ class Display:
         done, total = self._at
         share = done / total if total else 0.0
         spent = now - self._began
-        rate = f"{done / spent:.3g}/s" if done and spent > 0 else ""
-        left = f"{duration(spent * (1 - share) / share)} left" if share else ""
-        note = "  ".join(part for part in (f"{done}/{total}" if total else "", rate, left, numbers) if part)
+        began, first = self._since
+        rate = (done - first) / (now - began) if now > began else 0.0
+        timing = [f"{rate:.3g}/s", f"{duration((total - done) / rate)} left"] if rate > 0 else []
+        note = "  ".join(part for part in (f"{done}/{total}" if total else "", *timing, numbers) if part)
         if self._bars is not None and self._tasks is not None:
             overall, current = self._tasks
             fraction = (self._done + self._weight * share) / self._total
