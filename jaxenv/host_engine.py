@@ -176,9 +176,9 @@ def host_solve(
     `max_steps` bounds each of the searches that a board needs. With few steps (at most a quick look's) neither pair
     tables nor exhaustion are tried, so that a caller who wants only easy boards pays for no others.
     """
-    size, num_agents = np.ascontiguousarray(size, np.int32), np.ascontiguousarray(num_agents, np.int32)
-    holes = np.ascontiguousarray(holes, np.bool_)
-    starts, goals = np.ascontiguousarray(starts, np.int32), np.ascontiguousarray(goals, np.int32)
+    # Numba compiles once more for every other dtype, layout and for read-only arrays (which JAX hands out).
+    size, num_agents, starts, goals = (np.require(x, np.int32, "CW") for x in (size, num_agents, starts, goals))
+    holes = np.require(holes, np.bool_, "CW")
     boards, agents = starts.shape[:2]
     steps = DEFAULT_MAX_STEPS if max_steps is None else int(max_steps)
     by_makespan = objective == "makespan"
