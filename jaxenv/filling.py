@@ -26,7 +26,7 @@ WINDOW = 4096  # candidates of the split; more are drawn for a split that is a p
 RARE = 0.01
 BASE_WINDOWS = 16
 # Search steps per board. What needs more is left undetermined, and counted.
-MAX_STEPS = 20_000
+MAX_STEPS = 200_000
 BOARDS_PER_WINDOW = 16  # one window more for so many boards wanted
 _BATCHES = (64, 512)  # boards solved at once; few sizes, for arrays of a new shape cost compilations
 

@@ -15,7 +15,8 @@ from jaxenv.config import EnvConfig
 from jaxenv.errors import GenerationError, JaxenvError
 from jaxenv.generate import generate
 from jaxenv.quotas import as_fraction, largest_remainder, parts_of
-from jaxenv.types import Limits, Status
+from jaxenv.types import Label, Limits, Status
+from jaxenv.verify import verify
 
 SIZES = range(3, 11)
 ALIKE = [1 / 8] * 8
@@ -91,6 +92,13 @@ def test_every_board_is_certified_and_of_the_asked_number_of_holes(mixed):
 def test_boards_are_distinct_up_to_the_order_of_agents(mixed):
     dataset = mixed[-1]
     assert len(np.unique(board_hash(dataset.instances))) == len(dataset)
+
+
+def test_every_stored_plan_is_judged_optimal(mixed):
+    # Known report lacam2#11: a planner's own output collides.
+    dataset = mixed[-1]
+    verdicts = verify(dataset.instances, dataset.solutions, dataset.solutions.plans)
+    assert (np.asarray(verdicts.label) == Label.OPTIMAL).all()
 
 
 def test_realised_numbers_are_those_of_the_boards(mixed):
