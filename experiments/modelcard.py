@@ -12,7 +12,7 @@ _TITLES = {"boards": "starter, boards only", "format": "starter-format", "teache
 
 def model_card(phase: Phase, *, seed: int, parameters: int, pairs: dict[str, int]) -> str:
     """Markdown; `pairs` counts the pairs composed in each phase so far."""
-    past = PHASES[: PHASES.index(phase) + 1]
+    past = [one for one in PHASES if one.name in (phase.after, phase.name)]
     many = sum(BOARDS[agents] * (11 - SMALLEST[agents]) for agents in BOARDS)
     agents = ", ".join(
         f"{number} agents {BOARDS[number] * (11 - SMALLEST[number]) / many:.0%} (sizes {SMALLEST[number]} to 10)"

@@ -1,9 +1,10 @@
 """What the starter is taught before any RL, and in which order. Composed here, so that `policy` need not know how.
 
-1. `boards`: boards of the training split with plans, most of which walk as if alone (`experiments.boardtext`).
-2. `format`: boards, and contexts with configs drawn independently of the evidence: the reply's format and no judgement.
-   Its end is the model `starter-format`, the control.
-3. `teacher`: the same, with configs by the rule `teacher` on the evidence shown. Its end is the model `starter`.
+`boards`: boards of the training split with plans, most of which walk as if alone (`experiments.boardtext`). Two phases
+go on from its end, each with boards and contexts, on the same prompts and for as many steps:
+`teacher`: configs by the rule `teacher` on the evidence shown. Its end is the model `starter`.
+`format`: configs drawn independently of the evidence: the reply's format and no judgement. Its end is the model
+`starter-format`, the control.
 """
 
 from collections.abc import Iterator
@@ -36,26 +37,27 @@ class Phase:
     """One part of the warm start, and what its configs are taught from."""
 
     name: str
+    after: str | None  # the phase whose model it goes on with
     configs: str | None  # None, "format" or "teacher"
     schedule: Schedule
 
 
 PHASES = (
-    Phase("boards", None, Schedule(steps=4500, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
-    Phase("format", "format", Schedule(steps=300, peak_rate=6e-4, batch_tokens=4096)),
-    Phase("teacher", "teacher", Schedule(steps=500, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("boards", None, None, Schedule(steps=4500, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
+    Phase("teacher", "boards", "teacher", Schedule(steps=600, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("format", "boards", "format", Schedule(steps=600, peak_rate=6e-4, batch_tokens=4096)),
 )
 
 
 def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
-    """Pairs for ever; round i of a phase is a function of (seed, phase, i)."""
-    number = PHASES.index(phase)
+    """Pairs for ever; round i is a function of (seed, i), of what is taught, and of nothing else."""
+    number = int(phase.configs is not None)  # the two phases with configs share their boards and prompts
     index = 0
     while True:
         pairs = board_round(seed, number, index)
         if phase.configs is not None:
             # examples() seeds on one integer: keep the phases and rounds apart in it
-            pairs += examples((seed * len(PHASES) + number) * 100_000 + index, CONFIGS_PER_ROUND, phase.configs)
+            pairs += examples((2 * seed + number) * 100_000 + index, CONFIGS_PER_ROUND, phase.configs)
         yield pairs
         index += 1
 

@@ -27,14 +27,13 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(int(job["threads"]))
     tokenizer = _tokenizer(out / "tokenizer", seed)
-    model = new_model(seed)
     pairs = out / "pairs.json"
     seen: dict[str, int] = json.loads(pairs.read_text()) if pairs.exists() else {}
     for number, phase in enumerate(PHASES):
         folder = out / phase.name
         if (folder / "DONE").exists():
-            model = Qwen3ForCausalLM.from_pretrained(folder)
             continue
+        model = new_model(seed) if phase.after is None else Qwen3ForCausalLM.from_pretrained(out / phase.after)
         seen[phase.name] = _teach(model, tokenizer, phase, seed=seed, number=number, metrics=out / "metrics.jsonl")
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
