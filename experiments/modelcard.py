@@ -10,8 +10,8 @@ _TARGETS = {
 _TITLES = {"boards": "starter, boards only", "format": "starter-format", "teacher": "starter"}
 
 
-def model_card(phase: Phase, *, seed: int, parameters: int, pairs: dict[str, int]) -> str:
-    """Markdown; `pairs` counts the pairs composed in each phase so far."""
+def model_card(phase: Phase, *, seed: int, parameters: int) -> str:
+    """The card's Markdown."""
     past = [one for one in PHASES if one.name in (phase.after, phase.name)]
     many = sum(BOARDS[agents] * (11 - SMALLEST[agents]) for agents in BOARDS)
     agents = ", ".join(
@@ -42,14 +42,14 @@ def model_card(phase: Phase, *, seed: int, parameters: int, pairs: dict[str, int
         "",
         "So it has seen agents share the ice, and mostly acts as if they did not: that is the room RL has.",
         "",
-        "| phase | steps | tokens a batch | peak rate | pairs composed | config targets |",
-        "|---|---|---|---|---|---|",
+        "| phase | steps | tokens a batch | peak rate | config targets |",
+        "|---|---|---|---|---|",
     ]
     for one in past:
         schedule = one.schedule
         lines.append(
             f"| {one.name} | {schedule.steps:,} | {schedule.batch_tokens:,} | {schedule.peak_rate:g} | "
-            f"{pairs.get(one.name, 0):,} | {one.configs or 'none'} |"
+            f"{one.configs or 'none'} |"
         )
     taught = [one.configs for one in past if one.configs]
     if taught:

@@ -177,8 +177,8 @@ def host_solve(
     tables nor exhaustion are tried, so that a caller who wants only easy boards pays for no others.
     """
     # Numba compiles once more for every other dtype, layout and for read-only arrays (which JAX hands out).
-    size, num_agents, starts, goals = (np.require(x, np.int32, "CW") for x in (size, num_agents, starts, goals))
-    holes = np.require(holes, np.bool_, "CW")
+    size, num_agents, starts, goals = (np.require(x, np.int32, ["C", "W"]) for x in (size, num_agents, starts, goals))
+    holes = np.require(holes, np.bool_, ["C", "W"])
     boards, agents = starts.shape[:2]
     steps = DEFAULT_MAX_STEPS if max_steps is None else int(max_steps)
     by_makespan = objective == "makespan"

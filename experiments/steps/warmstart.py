@@ -1,6 +1,5 @@
 """The process behind `python -m experiments.run warmstart`: the starter from nothing, phase by phase."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3ForCausalL
 
 from engineer.synthetic import examples
 from experiments.modelcard import model_card
-from experiments.stepio import log_metrics, read_job, report_progress, write_json
+from experiments.stepio import log_metrics, read_job, report_progress
 from experiments.warmstart import PHASES, Phase, rounds
 from policy.starter import MODELS, encode, new_model, train
 from policy.tokenizer import build_tokenizer
@@ -27,19 +26,16 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(int(job["threads"]))
     tokenizer = _tokenizer(out / "tokenizer", seed)
-    pairs = out / "pairs.json"
-    seen: dict[str, int] = json.loads(pairs.read_text()) if pairs.exists() else {}
-    for number, phase in enumerate(PHASES):
+    for phase in PHASES:
         folder = out / phase.name
         if (folder / "DONE").exists():
             continue
         model = new_model(seed) if phase.after is None else Qwen3ForCausalLM.from_pretrained(out / phase.after)
-        seen[phase.name] = _teach(model, tokenizer, phase, seed=seed, number=number, metrics=out / "metrics.jsonl")
+        _teach(model, tokenizer, phase, seed=seed, metrics=out / "metrics.jsonl")
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        card = model_card(phase, seed=seed, parameters=model.num_parameters(), pairs=seen)
+        card = model_card(phase, seed=seed, parameters=model.num_parameters())
         (folder / "README.md").write_text(card, encoding="utf-8")
-        write_json(pairs, seen)
         (folder / "DONE").write_text("")
     if job["ship"]:
         for phase_name, spec in SHIPPED_AS.items():
@@ -59,24 +55,17 @@ def _teach(
     phase: Phase,
     *,
     seed: int,
-    number: int,
     metrics: Path,
-) -> int:
-    """Train one phase; returns how many pairs were composed for it."""
-    composed = 0
-
+) -> None:
     def encoded() -> Iterator[list[tuple[np.ndarray, int]]]:
-        nonlocal composed
         for pairs in rounds(phase, seed):
-            composed += len(pairs)
             yield encode(tokenizer, pairs)
 
     def report(step: int, loss: float, seconds: float) -> None:
         report_progress(step, phase.schedule.steps, loss=loss)
         log_metrics(metrics, phase=phase.name, step=step, loss=loss, seconds=seconds)
 
-    train(model, encoded(), phase.schedule, pad=int(tokenizer.pad_token_id), seed=seed + number, report=report)
-    return composed
+    train(model, encoded(), phase.schedule, pad=int(tokenizer.pad_token_id), seed=seed, report=report)
 
 
 if __name__ == "__main__":
