@@ -6,7 +6,6 @@ of the square, and its agents are put in random order, so that no habit of the s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,25 +17,21 @@ _MOVES = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)  # row, 
 _FAR = 1 << 14
 
 
-@dataclass(frozen=True)
-class PlanMix:
-    """Which plans the starter is shown."""
-
-    coordinated: float  # share of boards answered with the solver's optimal plan; the others walk as if alone
-
-
 def board_pairs(
-    boards: jaxenv.Instances, solutions: jaxenv.Solutions, mix: PlanMix, random: np.random.Generator
+    boards: jaxenv.Instances, solutions: jaxenv.Solutions, coordinated: float, random: np.random.Generator
 ) -> list[Pair]:
-    """One pair for every board; all of them have a certified optimum."""
+    """One pair for every board; all of them have a certified optimum.
+
+    Args: `coordinated` the share answered with the solver's optimal plan; the others walk as if alone.
+    """
     sizes, counts = np.asarray(boards.size), np.asarray(boards.num_agents)
     holes, starts, goals = np.asarray(boards.holes), np.asarray(boards.starts), np.asarray(boards.goals)
     alone = walk_alone(holes, starts, goals, random)
     optimal, lengths = np.asarray(solutions.plans.actions), np.asarray(solutions.plans.lengths)
-    coordinated = random.random(len(sizes)) < mix.coordinated
+    together = random.random(len(sizes)) < coordinated
     pairs = []
     for board, (size, agents) in enumerate(zip(sizes.tolist(), counts.tolist(), strict=True)):
-        if coordinated[board]:
+        if together[board]:
             plan = [optimal[board, a, : lengths[board, a]] for a in range(agents)]
         else:
             plan = [np.array(path, np.int32) for path in alone[board][:agents]]

@@ -16,18 +16,18 @@ import numpy as np
 
 import jaxenv
 from engineer.synthetic import examples
-from experiments.boardtext import PlanMix, board_pairs
+from experiments.boardtext import board_pairs
 from jaxenv.candidates import CHUNK, draw
 from jaxenv.canonical import canonical_hash, in_split
 from jaxenv.filling import take, to_numpy
 from jaxenv.types import Limits
 from policy.starter import Pair, Schedule
 
-PLANS = PlanMix(coordinated=0.35)
+COORDINATED = 0.35  # share of the answers that are the solver's optimal plan; in the others agents walk as if alone
 # Boards of each size in a round by number of agents: RL trains on 2, the others make their words known.
 BOARDS = {2: 1600, 3: 240, 4: 120, 5: 80}
 SMALLEST = {2: 3, 3: 3, 4: 4, 5: 5}  # the smallest size on which the evaluations use so many agents
-CONFIGS_PER_ROUND = 1_600  # contexts beside the boards in the phases that teach configs
+CONFIGS_PER_ROUND = 1_000  # contexts beside the boards in the phases that teach configs
 HOLE_RANGE = (0.0, 0.35)
 MAX_STEPS = 20_000  # of the solver: the hardest boards of many agents are left out
 
@@ -39,13 +39,14 @@ class Phase:
     name: str
     after: str | None  # the phase whose model it goes on with
     configs: str | None  # None, "format" or "teacher"
+    meeting: bool  # whether half of the boards need a wait, or as many as come
     schedule: Schedule
 
 
 PHASES = (
-    Phase("boards", None, None, Schedule(steps=4500, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
-    Phase("teacher", "boards", "teacher", Schedule(steps=600, peak_rate=6e-4, batch_tokens=4096)),
-    Phase("format", "boards", "format", Schedule(steps=600, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("boards", None, None, False, Schedule(steps=4500, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
+    Phase("teacher", "boards", "teacher", True, Schedule(steps=900, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("format", "boards", "format", True, Schedule(steps=900, peak_rate=6e-4, batch_tokens=4096)),
 )
 
 
@@ -54,7 +55,7 @@ def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
     number = int(phase.configs is not None)  # the two phases with configs share their boards and prompts
     index = 0
     while True:
-        pairs = board_round(seed, number, index)
+        pairs = board_round(seed, number, index, phase.meeting)
         if phase.configs is not None:
             # examples() seeds on one integer: keep the phases and rounds apart in it
             pairs += examples((2 * seed + number) * 100_000 + index, CONFIGS_PER_ROUND, phase.configs)
@@ -62,8 +63,11 @@ def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
         index += 1
 
 
-def board_round(seed: int, phase: int, index: int) -> list[Pair]:
-    """Boards of every size and number of agents from the training split, as the generator's candidates come."""
+def board_round(seed: int, phase: int, index: int, meeting: bool) -> list[Pair]:
+    """Boards of every size and number of agents from the training split, as the generator's candidates come.
+
+    With `meeting`, those that need no wait are thinned out to as many as need one.
+    """
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), phase), index)
     random = np.random.default_rng((seed, phase, index))
     pairs: list[Pair] = []
@@ -72,7 +76,10 @@ def board_round(seed: int, phase: int, index: int) -> list[Pair]:
             boards = _candidates(jax.random.fold_in(key, agents * 100 + size), size, agents, wanted, random)
             solutions = jaxenv.solve(boards, max_steps=MAX_STEPS)
             solved = np.flatnonzero(np.asarray(solutions.status) == jaxenv.Status.OPTIMAL)
-            pairs += board_pairs(take(boards, solved), take(to_numpy(solutions), solved), PLANS, random)
+            if meeting:
+                waits = np.asarray(solutions.needs_wait)[solved]
+                solved = np.sort(np.concatenate([solved[waits], solved[~waits][: waits.sum()]]))
+            pairs += board_pairs(take(boards, solved), take(to_numpy(solutions), solved), COORDINATED, random)
     return pairs
 
 
