@@ -10,13 +10,14 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest format doctor warmstart results clean
+.PHONY: help venv stage_loop test lint type pytest format doctor warmstart seeds clean
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
 	@echo "make test         install, then lint, type check and test"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped starter model from nothing (hours)"
+	@echo "make seeds        the gain over five seeds, a line each in experiments/results (RECIPE=starter-long SEEDS='0 1')"
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove the environment and the caches"
 
@@ -57,6 +58,17 @@ doctor: $(STAMP)
 
 warmstart: $(STAMP)
 	$(PY) -m experiments.run warmstart $(ARGS)
+
+# A run that was stopped goes on; every finished one leaves its line in experiments/results/.
+SEEDS ?= 0 1 2 3 4
+RECIPE ?= stage_loop
+seeds: $(STAMP)
+	@for seed in $(SEEDS); do \
+	  run=runs/$(RECIPE)-seed$$seed; \
+	  $(PY) -m experiments.run stage_loop --recipe $(RECIPE) --set seed=$$seed --run $$run \
+	    $$(test -e $$run/recipe.yaml && echo --resume) || exit 1; \
+	  $(PY) -m experiments.run gains $$run --out experiments/results/$(RECIPE).jsonl || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

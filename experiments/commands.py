@@ -206,18 +206,17 @@ def _report(parsed: argparse.Namespace) -> None:
 
 def _gains_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="finished run folders")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="JSON lines (default: print them)")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="JSON lines to add to (default: print them)")
 
 
 def _gains(parsed: argparse.Namespace) -> None:
-    from experiments.gains import gain_of_run
+    from experiments.gains import gain_of_run, merge_rows
 
-    lines = "".join(json.dumps(gain_of_run(run)) + "\n" for run in parsed.runs)
+    rows = [gain_of_run(run) for run in parsed.runs]
     if parsed.out is None:
-        print(lines, end="")
+        print("".join(json.dumps(row) + "\n" for row in rows), end="")
     else:
-        parsed.out.parent.mkdir(parents=True, exist_ok=True)
-        parsed.out.write_text(lines, encoding="utf-8")
+        merge_rows(parsed.out, rows)
 
 
 def _show(parsed: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ from experiments.plan import START, stage_folder
 from experiments.recipe import Recipe, load
 from experiments.runfolder import MANIFEST, RECIPE
 from experiments.stats import Rate, paired_difference
+from experiments.stepio import write_text
 from experiments.tables import Table, read_table
 
 HEADLINE = "learn"
@@ -59,6 +60,22 @@ def gain_of_tables(before: Table, after: Table) -> Rate:
     if not np.array_equal(boards[0], boards[1]):
         raise RunFolderError("the two evaluations are not of the same boards; evaluate both again")
     return paired_difference(before["valid"][rows[0]], after["valid"][rows[1]])
+
+
+def merge_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Add rows to a file of JSON lines; a row of the same recipe, engineer, variant and seed is replaced."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    merged = {_same(row): row for row in (*(json.loads(line) for line in lines), *rows)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row) + "\n" for row in merged.values())
+    if path.exists() and not path.is_file():  # a device or a pipe must not be renamed over
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_text(path, text)
+
+
+def _same(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("recipe", "engineer", "variant", "seed"))
 
 
 def _rounded(value: float) -> float:

@@ -97,11 +97,16 @@ def test_a_full_disk_is_one_line(capsys, finished):
     assert err == "error: the disk is full; free some space and go on with --resume\n"
 
 
-def test_gains_writes_a_json_line_a_run(capsys, finished, tmp_path):
+def test_gains_adds_a_json_line_a_run_and_replaces_an_older_one_of_the_same_run(capsys, finished, tmp_path):
     out = tmp_path / "results" / "x.jsonl"
-    code, _, _ = call(capsys, "gains", str(finished.path), str(finished.path), "--out", str(out))
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert code == 0 and len(lines) == 2 and lines[0]["recipe"] == "smoke" and lines[0]["boards"] == 320
+    out.parent.mkdir()
+    other = {"recipe": "smoke", "engineer": "self", "variant": "V6", "seed": 77, "valid_gain": 0.5}
+    out.write_text(json.dumps(other) + "\n" + json.dumps({**other, "seed": 0}) + "\n")
+    for _ in range(2):
+        code, _, _ = call(capsys, "gains", str(finished.path), "--out", str(out))
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        assert code == 0 and [line["seed"] for line in lines] == [77, 0]
+        assert lines[0] == other and lines[1]["recipe"] == "smoke" and lines[1]["boards"] == 320
 
 
 def test_show_lists_every_output_with_what_it_took(capsys, finished):
