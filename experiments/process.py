@@ -1,6 +1,5 @@
 """One step as a child process: it dies with its driver, its progress becomes a bar, the rest of its words a log."""
 
-import ctypes
 import json
 import os
 import selectors
@@ -16,8 +15,6 @@ from typing import IO, Any
 from experiments.errors import StepError
 
 SOURCE = Path(__file__).resolve().parent.parent
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # looked up here: after a fork it is too late to load
 _TICK = 0.25
 
 
@@ -46,11 +43,10 @@ def run_step(
         StepError: the step failed; the message is its own one-line error, or says how it ended and where the log is.
     """
     began = time.monotonic()
-    parent = os.getpid()
     error: str | None = None
     with log.open("ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-m", module, str(job)],
+            [sys.executable, "-m", "experiments.child", str(os.getpid()), module, str(job)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=out,
@@ -58,8 +54,6 @@ def run_step(
             pass_fds=inherit,
             # A group of its own, so that a step's own children can be ended with it.
             start_new_session=True,
-            # Safe: the driver has one thread. Nothing else ends a child whose driver was killed outright.
-            preexec_fn=lambda: _die_with(parent),
         )
         assert child.stdout is not None
         try:
@@ -94,13 +88,6 @@ def environment(threads: int | None) -> Mapping[str, str]:
     }
     count = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)} if threads is not None else {}
     return {**defaults, **os.environ, **count, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
-
-
-def _die_with(parent: int) -> None:
-    if _LIBC is not None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the call
-            os._exit(1)
 
 
 def _lines(stream: IO[bytes], on_tick: Callable[[], None]) -> Iterator[bytes]:
