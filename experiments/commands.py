@@ -183,7 +183,9 @@ def _engineer(parsed: argparse.Namespace) -> None:
     own = stage.parent / RECIPE
     if not number.isdecimal() or not own.is_file():
         raise RecipeError(f"{stage} is not a stage of a run; give something like runs/NAME/stage_0")
-    recipe = load(parsed.recipe or str(own), [*parsed.set, f"stages={int(number) + 2}"])
+    recipe = load(parsed.recipe or str(own), parsed.set)
+    if int(number) + 1 >= recipe.stages:  # the last stage has no redesign: ask as if one more followed
+        recipe = recipe.model_copy(update={"stages": int(number) + 2})
     steps = {step.out: step for step in steps_of(recipe)}
     job = resolve(steps[f"{stage.name}/engineer"].job, stage.parent)
     _alone("engineer", parsed.out, job, recipe.threads)
