@@ -22,7 +22,6 @@ from experiments.steps.generate import boards_of
 from experiments.tables import read_table
 from policy.samplers import Sampler, load_sampler
 
-WORDS = {"compact": 700, "full": 6000}  # a prompt's budget by style
 REFUSED = "refused"
 _BATCH = 16
 
@@ -102,7 +101,6 @@ def prompts(job: dict[str, Any], evidence: engineer.Evidence, config: jaxenv.Env
             bookkeeping,
             sayings=sayings,
             style=job["style"],
-            words=WORDS[job["style"]],
             refused=refused,
         )
 
