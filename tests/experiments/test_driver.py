@@ -227,7 +227,7 @@ def start(fake, *arguments):
     )
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition, seconds=600):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
