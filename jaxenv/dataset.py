@@ -12,11 +12,9 @@ from typing import Any
 
 import jax
 import numpy as np
-import pyarrow.parquet as pq
 
 from jaxenv.canonical import encode
 from jaxenv.errors import JaxenvError
-from jaxenv.storage import COLUMNS, from_table, to_table
 from jaxenv.types import Instances, Solutions
 
 BOARDS, METADATA, CARD = "boards.parquet", "metadata.json", "README.md"
@@ -74,6 +72,10 @@ class Dataset:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the set beside its place, then rename it. An older set there is replaced, anything else is refused."""
+        import pyarrow.parquet as pq  # here and below: only stored sets need it
+
+        from jaxenv.storage import to_table
+
         target = Path(folder)
         if target.exists() and not (target / METADATA).is_file() and (not target.is_dir() or any(target.iterdir())):
             raise JaxenvError(f"{target} exists and is not a set of boards; choose another folder")
@@ -95,6 +97,10 @@ class Dataset:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Dataset":
         """Read a saved set; it is refused when its content is not what its hash says."""
+        import pyarrow.parquet as pq
+
+        from jaxenv.storage import from_table
+
         source = Path(folder)
         try:
             metadata = json.loads((source / METADATA).read_text(encoding="utf-8"))
@@ -123,6 +129,8 @@ class Dataset:
         }
 
     def _card(self) -> str:
+        from jaxenv.storage import COLUMNS
+
         requested = self._requested
         lines = [
             "---",

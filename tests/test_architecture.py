@@ -56,6 +56,12 @@ def test_the_world_needs_only_its_own_few_libraries():
         assert not foreign, f"{path.relative_to(ROOT)} imports {sorted(foreign)}"
 
 
+def test_boards_are_made_and_judged_without_the_library_that_stores_them():
+    code = "import sys; sys.modules['pyarrow'] = None; import jaxenv.generate, jaxenv.benchmarks, jaxenv.verify"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_host_solver_needs_no_jax():
     for path in (ROOT / "jaxenv").glob("host_*.py"):
         assert "jax" not in imports(path, run_time_only=True), path
