@@ -204,7 +204,8 @@ def test_an_output_whose_commit_was_cut_short_is_made_again(tmp_path, monkeypatc
 
 
 DRIVE = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs in the background ignore it
 from pathlib import Path
 from rich.console import Console
 from experiments.driver import run_loop
