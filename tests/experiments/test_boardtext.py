@@ -80,9 +80,13 @@ def test_coordinated_answers_are_optimal_plans_of_their_prompt(boards, solutions
         assert jaxenv.verify(board, jaxenv.solve(board), plans).optimal[0]
 
 
-def test_no_share_of_coordinated_plans_leaves_agents_that_walk_as_if_alone(boards, solutions):
-    for _, answer in board_pairs(boards, solutions, 0.0, np.random.default_rng(0)):
-        assert "W" not in {word[0] for word in answer.split()[:2]}  # nobody waits before it has begun to walk
+def test_without_coordinated_plans_no_agent_waits_before_it_has_arrived(boards, solutions):
+    for prompt, answer in board_pairs(boards, solutions, 0.0, np.random.default_rng(0)):
+        words = prompt.split()
+        for agent, actions in enumerate(parse_compact(answer, 2)):
+            goal = words[words.index(f"a{agent}") + 3]
+            reached = [word.partition(">")[2] for word in answer.split()[agent::2]].index(goal)
+            assert 0 not in actions[: reached + 1]
 
 
 def test_the_share_of_coordinated_plans_is_the_one_asked_for(solutions):
