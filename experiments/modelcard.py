@@ -1,6 +1,6 @@
 """The card beside a starter: what it is and exactly what it was trained on, from the constants that trained it."""
 
-from experiments.warmstart import BOARDS, CONFIGS_PER_ROUND, COORDINATED, HOLE_RANGE, MAX_STEPS, PHASES, SMALLEST, Phase
+from experiments.warmstart import BOARDS, CONFIGS_PER_ROUND, HOLE_RANGE, MAX_STEPS, PHASES, SMALLEST, Phase
 
 _TARGETS = {
     "format": "drawn at random, independently of the evidence in the prompt: they teach a reply's form, no judgement",
@@ -32,25 +32,24 @@ def model_card(phase: Phase, *, seed: int, parameters: int) -> str:
         "",
         "## Trained on",
         "",
-        f"Boards of the training split: {agents}; holes uniform in {HOLE_RANGE[0]:.0%} to {HOLE_RANGE[1]:.0%} of the "
-        f"cells; solved by `jaxenv.solve` (at most {MAX_STEPS:,} steps; boards it left open are not used). A third of "
-        "the draws propose agents that meet. Each is turned by a random symmetry, its agents in random order.",
+        f"Boards of the training split, drawn as {agents}; holes uniform in {HOLE_RANGE[0]:.0%} to "
+        f"{HOLE_RANGE[1]:.0%} of the cells; solved by `jaxenv.solve` (at most {MAX_STEPS:,} steps; boards it left open "
+        "are not used). Two thirds of the draws propose agents that meet, and of the boards that need no wait only as "
+        "many are kept as of those that do, or an eighth of the draws. Each is turned by a random symmetry, its agents "
+        "in random order.",
         "",
-        f"- {1 - COORDINATED:.0%} of the answers let each agent take a random shortest path **as if alone**; "
-        "they may collide.",
-        f"- {COORDINATED:.0%} are the solver's optimal plans, waits included.",
+        "Some answers are the solver's optimal plans, waits included (coordinated). In the others each agent takes a "
+        "random shortest path **as if alone**; they may collide. So it has seen agents share the ice, and mostly acts "
+        "as if they did not: that is the room RL has.",
         "",
-        "So it has seen agents share the ice, and mostly acts as if they did not: that is the room RL has.",
-        "",
-        "| phase | steps | tokens a batch | peak rate | boards that need a wait | config targets |",
+        "| phase | steps | tokens a batch | peak rate | coordinated answers | config targets |",
         "|---|---|---|---|---|---|",
     ]
     for one in past:
         schedule = one.schedule
         lines.append(
             f"| {one.name} | {schedule.steps:,} | {schedule.batch_tokens:,} | {schedule.peak_rate:g} | "
-            f"{'half' if one.meeting else 'as they come'} | "
-            f"{one.configs or 'none'} |"
+            f"{one.coordinated:.0%} | {one.configs or 'none'} |"
         )
     taught = [one.configs for one in past if one.configs]
     if taught:

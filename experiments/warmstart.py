@@ -23,9 +23,8 @@ from jaxenv.filling import take, to_numpy
 from jaxenv.types import Limits
 from policy.starter import Pair, Schedule
 
-COORDINATED = 0.35  # share of the answers that are the solver's optimal plan; in the others agents walk as if alone
-# Boards of each size in a round by number of agents: RL trains on 2, the others make their words known.
-BOARDS = {2: 1600, 3: 240, 4: 120, 5: 80}
+# Candidates of each size in a round by number of agents: RL trains on 2, the others make their words known.
+BOARDS = {2: 1600, 3: 200, 4: 60, 5: 40}
 SMALLEST = {2: 3, 3: 3, 4: 4, 5: 5}  # the smallest size on which the evaluations use so many agents
 CONFIGS_PER_ROUND = 1_000  # contexts beside the boards in the phases that teach configs
 HOLE_RANGE = (0.0, 0.35)
@@ -39,14 +38,14 @@ class Phase:
     name: str
     after: str | None  # the phase whose model it goes on with
     configs: str | None  # None, "format" or "teacher"
-    meeting: bool  # whether half of the boards need a wait, or as many as come
+    coordinated: float  # share of the answers that are the solver's optimal plan; in the others agents walk as if alone
     schedule: Schedule
 
 
 PHASES = (
-    Phase("boards", None, None, False, Schedule(steps=4500, peak_rate=1.5e-3, warmup_steps=300, batch_tokens=2048)),
-    Phase("teacher", "boards", "teacher", True, Schedule(steps=900, peak_rate=6e-4, batch_tokens=4096)),
-    Phase("format", "boards", "format", True, Schedule(steps=900, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("boards", None, None, 0.5, Schedule(steps=6500, peak_rate=2e-3, warmup_steps=300, batch_tokens=3072)),
+    Phase("teacher", "boards", "teacher", 0.35, Schedule(steps=1400, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("format", "boards", "format", 0.35, Schedule(steps=1400, peak_rate=6e-4, batch_tokens=4096)),
 )
 
 
@@ -55,7 +54,7 @@ def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
     number = int(phase.configs is not None)  # the two phases with configs share their boards and prompts
     index = 0
     while True:
-        pairs = board_round(seed, number, index, phase.meeting)
+        pairs = board_round(seed, number, index, phase.coordinated)
         if phase.configs is not None:
             # examples() seeds on one integer: keep the phases and rounds apart in it
             pairs += examples((2 * seed + number) * 100_000 + index, CONFIGS_PER_ROUND, phase.configs)
@@ -63,10 +62,10 @@ def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
         index += 1
 
 
-def board_round(seed: int, phase: int, index: int, meeting: bool) -> list[Pair]:
-    """Boards of every size and number of agents from the training split, as the generator's candidates come.
+def board_round(seed: int, phase: int, index: int, coordinated: float) -> list[Pair]:
+    """Boards of every size and number of agents from the training split.
 
-    With `meeting`, those that need no wait are thinned out to as many as need one.
+    Those that need no wait are thinned out to as many as need one, or to an eighth of the candidates if that is more.
     """
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), phase), index)
     random = np.random.default_rng((seed, phase, index))
@@ -76,17 +75,17 @@ def board_round(seed: int, phase: int, index: int, meeting: bool) -> list[Pair]:
             boards = _candidates(jax.random.fold_in(key, agents * 100 + size), size, agents, wanted, random)
             solutions = jaxenv.solve(boards, max_steps=MAX_STEPS)
             solved = np.flatnonzero(np.asarray(solutions.status) == jaxenv.Status.OPTIMAL)
-            if meeting:
-                waits = np.asarray(solutions.needs_wait)[solved]
-                solved = np.sort(np.concatenate([solved[waits], solved[~waits][: waits.sum()]]))
-            pairs += board_pairs(take(boards, solved), take(to_numpy(solutions), solved), COORDINATED, random)
+            waits = np.asarray(solutions.needs_wait)[solved]
+            others = solved[~waits][: max(int(waits.sum()), wanted // 8)]
+            kept = np.sort(np.concatenate([solved[waits], others]))
+            pairs += board_pairs(take(boards, kept), take(to_numpy(solutions), kept), coordinated, random)
     return pairs
 
 
 def _candidates(key: jax.Array, size: int, agents: int, wanted: int, random: np.random.Generator) -> jaxenv.Instances:
-    """At most `wanted` candidates of the training split; a third of them proposed so that agents meet more often."""
+    """At most `wanted` candidates of the training split; of three such calls, two propose agents that meet often."""
     holes = random.uniform(*HOLE_RANGE) * size * size
-    meeting = bool(random.random() < 1 / 3)
+    meeting = bool(random.random() < 2 / 3)
     drawn = draw(
         key,
         jnp.uint32(0),

@@ -1,5 +1,6 @@
 """One training stage: TRL's GRPO on boards of one data set, judged by the verifier, rewarded by `policy.reward`."""
 
+import copy
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +13,12 @@ from datasets import Dataset as TextDataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback, TrainerControl, TrainerState
 from transformers.trainer_utils import get_last_checkpoint
 from trl import GRPOConfig, GRPOTrainer
+from trl.models.utils import unwrap_model_for_generation
 
 import jaxenv
 from jaxenv.filling import take, to_numpy
 from policy.batching import sort_and_trim
+from policy.decoding import sample
 from policy.prompts import canonical_answer, render
 from policy.rehearsal import Rehearsal
 from policy.reward import free_budget, reward_parts, update_ability
@@ -136,22 +139,19 @@ class RehearsingTrainer(GRPOTrainer):
     def _generate_single_turn(
         self, prompt_ids: Any, images: Any, multimodal_fields: Any, num_generations: int, *rest: Any, **more: Any
     ) -> tuple[list[list[int]], Any]:
-        """TRL's sampling, in parts of similar prompts: transformers runs a batch until its longest answer ends."""
+        """TRL's, or `policy.decoding` where transformers samples."""
         if self.use_vllm or self.use_transformers_continuous_batching or images is not None or multimodal_fields:
             answered: tuple[list[list[int]], Any] = super()._generate_single_turn(
                 prompt_ids, images, multimodal_fields, num_generations, *rest, **more
             )
             return answered
-        order = sorted(range(len(prompt_ids)), key=lambda row: len(prompt_ids[row]))
-        completions: list[list[int]] = [[] for _ in order]
-        for begin in range(0, len(order), _SAMPLED_TOGETHER):
-            rows = order[begin : begin + _SAMPLED_TOGETHER]
-            answers, _ = super()._generate_single_turn(
-                [prompt_ids[row] for row in rows], images, multimodal_fields, num_generations, *rest, **more
-            )
-            for row, answer in zip(rows, answers, strict=True):
-                completions[row] = answer
-        return completions, None
+        config = copy.deepcopy(self.generation_config)
+        config.eos_token_id = self.eos_token_ids  # TRL's own call names only one and cuts at the others afterwards
+        unwrapped = unwrap_model_for_generation(
+            self.model_wrapped, self.accelerator, generation_kwargs=self.generation_kwargs
+        )
+        with unwrapped as model, torch.no_grad():
+            return sample(model, prompt_ids, config, self.max_completion_length, batch=_SAMPLED_TOGETHER), None
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None

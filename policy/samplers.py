@@ -13,6 +13,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from policy.decoding import sample
 from policy.errors import PolicyError
 from policy.starter import MODELS
 
@@ -90,7 +91,7 @@ class TransformersSampler:
         seed: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Completion]:
-        """See `Sampler.generate`. Prompts of similar length share a batch."""
+        """See `Sampler.generate`."""
         torch.manual_seed(seed)
         texts = [
             self._tokenizer.apply_chat_template(
@@ -99,37 +100,24 @@ class TransformersSampler:
             for prompt in prompts
         ]
         ids = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-        done: dict[int, Completion] = {}
-        for begin in range(0, len(order), self._batch):
-            rows = order[begin : begin + self._batch]
-            done.update(zip(rows, self._answer([ids[row] for row in rows], max_tokens, temperature), strict=True))
-            if progress is not None:
-                progress(len(done), len(order))
-        return [done[row] for row in range(len(ids))]
-
-    def _answer(self, ids: list[list[int]], max_tokens: int, temperature: float) -> list[Completion]:
-        batch = self._tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self._model.device)
+        ends = self._model.generation_config.eos_token_id or self._tokenizer.eos_token_id
         config = GenerationConfig(
-            max_new_tokens=max_tokens,
             do_sample=temperature > 0,
             temperature=temperature if temperature > 0 else None,
             top_p=1.0 if temperature > 0 else None,
             top_k=0 if temperature > 0 else None,
             pad_token_id=self._tokenizer.pad_token_id,
-            eos_token_id=self._model.generation_config.eos_token_id or self._tokenizer.eos_token_id,
+            eos_token_id=ends,
             disable_compile=True,
         )
         with torch.inference_mode():
-            output = self._model.generate(**batch, generation_config=config)
-        ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
-        answers = []
-        for row in output[:, batch["input_ids"].shape[1] :].tolist():
-            length = next((i for i, token in enumerate(row) if token in ends), None)
-            said = row if length is None else row[:length]
-            text = self._tokenizer.decode(said, skip_special_tokens=True)
-            answers.append(Completion(text, len(said) + (length is not None), length is None))
-        return answers
+            answers = sample(self._model, ids, config, max_tokens, batch=self._batch, progress=progress)
+        completions = []
+        for answer in answers:
+            ended = answer[-1] in (ends if isinstance(ends, list) else [ends])
+            text = self._tokenizer.decode(answer[:-1] if ended else answer, skip_special_tokens=True)
+            completions.append(Completion(text, len(answer), not ended))
+        return completions
 
 
 def load_sampler(spec: str, *, batch: int) -> Sampler:

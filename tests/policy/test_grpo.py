@@ -4,13 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from trl import GRPOTrainer
 
 import jaxenv
 from jaxenv.filling import to_numpy
 from jaxenv.types import Label
 from policy.errors import RewardError
-from policy.grpo import BoardReward, RehearsingTrainer, RewardSettings, grpo_config
+from policy.grpo import BoardReward, RewardSettings, grpo_config
 from policy.prompts import canonical_answer
 from policy.reward import compute_reward
 
@@ -101,25 +100,3 @@ def test_the_config_samples_without_bias_on_the_cpu_and_takes_the_recipes_option
     assert args.use_cpu and not args.bf16 and not args.gradient_checkpointing
     assert (args.max_completion_length, args.seed, args.learning_rate) == (48, 3, 1e-4)
     assert args.scale_rewards == "batch" and args.report_to == []
-
-
-def test_sampling_in_parts_gives_every_prompt_its_own_answer(monkeypatch):
-    batches = []
-
-    def echo(self, prompt_ids, *_, **__):
-        batches.append(len(prompt_ids))
-        return [[ids[0], len(ids)] for ids in prompt_ids], None
-
-    monkeypatch.setattr(GRPOTrainer, "_generate_single_turn", echo)
-    random = np.random.default_rng(0)
-    prompts = [[number] * int(random.integers(1, 50)) for number in range(300)]
-    answers, _ = _Bare()._generate_single_turn(prompts, None, {}, 8)
-    assert answers == [[ids[0], len(ids)] for ids in prompts]
-    assert batches == [128, 128, 44]
-
-
-class _Bare(RehearsingTrainer):
-    """The trainer's methods without its model."""
-
-    def __init__(self):
-        self.use_vllm = self.use_transformers_continuous_batching = False

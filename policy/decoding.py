@@ -1,0 +1,116 @@
+"""Sampling with Hugging Face transformers that does not wait for the longest answer.
+
+`generate` runs a batch until its last row has ended, and copies the whole cache for every token. Here it is called for
+a few tokens at a time on the rows that still run, with a cache that has room for them.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from transformers import DynamicCache, GenerationConfig, PreTrainedModel
+from transformers.cache_utils import Cache, DynamicLayer
+
+STRIDE = 12  # tokens between two looks at which rows have ended
+
+
+class _RoomyLayer(DynamicLayer):
+    """A layer's keys and values at the front of tensors with room for the next `STRIDE` tokens."""
+
+    keys: torch.Tensor
+    values: torch.Tensor
+    _room: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Append the new states, both [B, heads, new, width]; returns all of them."""
+        past = self.get_seq_length()
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        held: tuple[torch.Tensor, torch.Tensor] = (self.keys, self.values)
+        end = past + key_states.shape[2]
+        if self._room is None or end > self._room[0].shape[2]:
+            batch, heads, _, width = key_states.shape
+            self._room = (
+                key_states.new_empty(batch, heads, end + STRIDE, width),
+                value_states.new_empty(batch, heads, end + STRIDE, value_states.shape[3]),
+            )
+            if past:
+                for room, states in zip(self._room, held, strict=True):
+                    room[:, :, :past] = states
+        self._room[0][:, :, past:end] = key_states
+        self._room[1][:, :, past:end] = value_states
+        self.keys, self.values = (states[:, :, :end] for states in self._room)
+        return self.keys, self.values
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        """Keep these rows."""
+        super().batch_select_indices(indices)
+        self._room = None
+
+
+def sample(
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    config: GenerationConfig,
+    max_tokens: int,
+    *,
+    batch: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[int]]:
+    """The answers' tokens, each up to its end token (included) or to `max_tokens`; `config` says how tokens are chosen.
+
+    Prompts of similar length share a batch. A batch's draws are those of one call of `generate` until a row has ended;
+    greedy answers are the same throughout.
+    """
+    order = sorted(range(len(prompts)), key=lambda row: len(prompts[row]))
+    answers: dict[int, list[int]] = {}
+    for begin in range(0, len(order), batch):
+        rows = order[begin : begin + batch]
+        together = _sample_batch(model, [prompts[row] for row in rows], config, max_tokens)
+        answers.update(zip(rows, together, strict=True))
+        if progress is not None:
+            progress(len(answers), len(order))
+    return [answers[row] for row in range(len(prompts))]
+
+
+def _sample_batch(
+    model: PreTrainedModel, prompts: Sequence[Sequence[int]], config: GenerationConfig, max_tokens: int
+) -> list[list[int]]:
+    ends = torch.tensor(config.eos_token_id, device=model.device).reshape(-1)
+    longest = max(len(prompt) for prompt in prompts)
+    ids = torch.full((len(prompts), longest), int(config.pad_token_id))
+    mask = torch.zeros_like(ids)
+    for row, prompt in enumerate(prompts):
+        ids[row, longest - len(prompt) :] = torch.as_tensor(prompt)
+        mask[row, longest - len(prompt) :] = 1
+    ids, mask = ids.to(model.device), mask.to(model.device)
+    cache, rows = _new_cache(model), torch.arange(len(prompts))
+    answers: list[list[int]] = [[] for _ in prompts]
+    config = copy.deepcopy(config)
+    made = 0
+    while len(rows) and made < max_tokens:
+        config.max_new_tokens = min(STRIDE, max_tokens - made)
+        output: torch.Tensor = model.generate(
+            input_ids=ids, attention_mask=mask, past_key_values=cache, generation_config=config
+        )
+        new = output[:, ids.shape[1] :]
+        ended = torch.isin(new, ends)
+        made += new.shape[1]
+        for row, said, end in zip(rows.tolist(), new.tolist(), ended.tolist(), strict=True):
+            answers[row] += said[: end.index(True) + 1] if True in end else said
+        running = (~ended.any(1)).nonzero().flatten()
+        cache.batch_select_indices(running)
+        ids = output[running]
+        mask = torch.cat([mask, torch.ones_like(new)], 1)[running]
+        rows = rows[running.cpu()]
+    return answers
+
+
+def _new_cache(model: PreTrainedModel) -> Cache:
+    kinds = getattr(model.config.get_text_config(), "layer_types", None) or ["full_attention"]
+    if set(kinds) == {"full_attention"}:
+        return Cache(layer_class_to_replicate=_RoomyLayer)
+    return DynamicCache(config=model.config)
