@@ -26,7 +26,7 @@ def main(command: str, argv: Sequence[str]) -> int:
     options(parser)
     parsed = parser.parse_args(list(argv))
     try:
-        function(parsed)
+        return function(parsed) or 0
     except KeyboardInterrupt:
         print("Interrupted. A run goes on with --resume.", file=sys.stderr)
         return 130
@@ -40,7 +40,6 @@ def main(command: str, argv: Sequence[str]) -> int:
             raise
         print(f"error: {line}", file=sys.stderr)
         return 2
-    return 0
 
 
 def _recipe_options(parser: argparse.ArgumentParser) -> None:
@@ -126,13 +125,31 @@ def _generate(parsed: argparse.Namespace) -> None:
 
 
 def _solve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("boards", metavar="FILE", type=Path, help='JSON: a list of {"map": [..], "starts", "goals"}')
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="JSON lines, one a board")
+    parser.add_argument(
+        "boards",
+        metavar="FILE",
+        type=Path,
+        help="a set made by `generate` (folder or .parquet), .json, .txt as boards are drawn, or a MovingAI .scen",
+    )
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="keep the solutions, a JSON line a board")
     parser.add_argument("--objective", default="sum_of_costs", choices=("sum_of_costs", "makespan"))
+    parser.add_argument("--engine", default="auto", choices=("auto", "host", "device"))
+    parser.add_argument("--max-steps", type=int, help="of each search; a board not done by then is left undetermined")
+    parser.add_argument("--draw", type=int, default=3, help="boards to draw with their plans (default: %(default)s)")
+    parser.add_argument("--num-agents", type=int, default=2, help="agents a board of a scenario (default: %(default)s)")
 
 
-def _solve(parsed: argparse.Namespace) -> None:
-    _alone("solve", parsed.out, {"boards": str(parsed.boards), "objective": parsed.objective})
+def _solve(parsed: argparse.Namespace) -> int:
+    """1 when a board is left undetermined."""
+    keys = ("objective", "engine", "max_steps", "draw", "num_agents")
+    job = {"boards": str(parsed.boards.absolute()), **{key: getattr(parsed, key) for key in keys}}
+    with tempfile.TemporaryDirectory() as scratch:
+        out = _step("solve", parsed.out or Path(scratch) / "solved", job)
+        print((out / "shown.txt").read_text(encoding="utf-8"), end="")
+        lines = (out / "solutions.jsonl").read_text(encoding="utf-8").splitlines()
+        if parsed.out is not None:
+            print(out)
+    return int(any(json.loads(line)["status"] == "undetermined" for line in lines))
 
 
 def _train_options(parser: argparse.ArgumentParser) -> None:
@@ -252,7 +269,12 @@ def _warmstart(parsed: argparse.Namespace) -> None:
 
 
 def _alone(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> None:
-    """Run one step outside a run folder, its log and metrics beside its output; prints the output's path."""
+    """Run one step outside a run folder; prints the output's path."""
+    print(_step(kind, out, job, threads, fresh=fresh))
+
+
+def _step(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> Path:
+    """Run one step outside a run folder, its log and metrics beside its output, whose path it returns."""
     from experiments.errors import RunFolderError
     from experiments.process import run_step
     from experiments.progress import Display
@@ -273,7 +295,7 @@ def _alone(kind: str, out: Path, job: dict[str, Any], threads: int | None = None
         run_step(module, file, log, threads=threads, on_progress=display.update, on_tick=display.tick)
     if fresh:
         part.rename(out)
-    print(out)
+    return out
 
 
 _COMMANDS = {

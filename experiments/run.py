@@ -27,7 +27,11 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 2 for a fault the user can mend, 130 when interrupted."""
+    """Run one command.
+
+    The exit code is 0, 1 where `solve` left a board undetermined, 2 for a fault the user can mend, 130 when
+    interrupted.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="python -m experiments.run",

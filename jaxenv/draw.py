@@ -12,7 +12,7 @@ _MOVES = {
     Action.LEFT: (0, -1),
     Action.RIGHT: (0, 1),
 }
-_GOALS = "abcdefghijklmnop"  # goal of agent 0, 1, ..
+GOALS = "abcdefghijklmnop"  # goal of agent 0, 1, ..
 
 
 def draw_board(instances: Instances, index: int = 0) -> str:
@@ -23,7 +23,7 @@ def draw_board(instances: Instances, index: int = 0) -> str:
     rows = [["H " if holes[r, c] else ". " for c in range(size)] for r in range(size)]
     starts, goals = (np.asarray(cells)[index, :count].tolist() for cells in (instances.starts, instances.goals))
     for agent, (r, c) in enumerate(goals):
-        rows[r][c] = rows[r][c][0] + _GOALS[agent]
+        rows[r][c] = rows[r][c][0] + GOALS[agent]
     for agent, (r, c) in enumerate(starts):
         rows[r][c] = str(agent) + rows[r][c][1]
     return "\n".join(" ".join(row).rstrip() for row in rows)
