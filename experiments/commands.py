@@ -97,7 +97,9 @@ def _latest() -> Path:
 def _generate_options(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--config", metavar="FILE", type=Path, help="JSON with `maps`, as the engineer writes it")
-    source.add_argument("--benchmark", metavar="NAME", help="a fixed set: learn, learn3 or validation")
+    source.add_argument(
+        "--benchmark", metavar="NAME", help="a fixed set: learn, learn3, validation, quick, paper, paper-large"
+    )
     parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
     parser.add_argument("--count", type=int, help="boards (default: 1000, or the fixed set's own)")
     parser.add_argument("--num-agents", type=int, help="agents on each board (default: 2, or the fixed set's own)")

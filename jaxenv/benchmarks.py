@@ -5,10 +5,18 @@
 | learn | evaluation | 2 | 3..10 alike | .2 | .25 | 1,600 |
 | learn3 | evaluation | 3 | 3..10 alike | .2 | .25 | 800 |
 | validation | validation | 2, or as asked | 3..10 alike | .1 .2 .3 alike | .5 | 480, or as asked |
+| quick | evaluation | 3, 4, 5 alike | from 3, 4, 5 to 10 alike | .1 .2 .3 alike | .5 | 600 |
+| paper | evaluation | 3, 4, 5 | from 3, 4, 5 to 10 | .1 .2 .3 alike | .25 .5 .75 alike | 3,150: 50 a cell |
+| paper-large | evaluation | as `paper` | as `paper` | as `paper` | as `paper` | 126,000: 2,000 a cell |
+
+`paper` has the layout of the published evaluation (a cell is agents, size and waits); its hole ratios
+were not published, hence three in equal parts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import jax
 
@@ -20,26 +28,55 @@ from jaxenv.types import MIN_SIZE, Limits
 
 _SEED = 2606
 _TENTH = Fraction(1, 10)
-_SIZES = range(MIN_SIZE, Limits().max_size + 1)
+_T = TypeVar("_T")
 
 
-def _alike(num_agents: int, count: int, holes: Sequence[Fraction], wait_ratio: Fraction) -> list[Part]:
-    """All sizes alike, and within each class of a size all hole ratios alike, by largest remainder."""
-    parts = []
-    for size, boards in zip(_SIZES, largest_remainder([Fraction(1)] * len(_SIZES), count), strict=True):
-        by_class = largest_remainder([wait_ratio, 1 - wait_ratio], boards)
-        for needs_wait, wanted in zip((True, False), by_class, strict=True):
-            by_holes = largest_remainder([Fraction(1)] * len(holes), wanted)
-            cells = enumerate(zip(holes, by_holes, strict=True))
-            parts += [Part(num_agents, size, needs_wait, ratio, k, group) for group, (ratio, k) in cells if k]
-    return parts
+@dataclass(frozen=True)
+class _Set:
+    """What a name stands for: `boards`, shared out to `agents`, sizes, `waits`, classes and `tenths` in this order."""
+
+    split: str
+    agents: tuple[int, ...]
+    boards: int
+    tenths: tuple[int, ...]  # of the cells are holes
+    waits: tuple[Fraction, ...]  # shares that need a wait
+
+    def parts(self) -> list[Part]:
+        """The classes to fill, everything alike by largest remainder."""
+        parts = []
+        for agents, of_agents in _shared(self.agents, self.boards, weights=self._weights()):
+            for size, of_size in _shared(_sizes(agents), of_agents):
+                for number, (waits, of_waits) in enumerate(_shared(self.waits, of_size)):
+                    classes = largest_remainder([waits, 1 - waits], of_waits)
+                    for needs_wait, wanted in zip((True, False), classes, strict=True):
+                        for k, (tenth, count) in enumerate(_shared(self.tenths, wanted)):
+                            group = number * len(self.tenths) + k
+                            if count:
+                                parts.append(Part(agents, size, needs_wait, tenth * _TENTH, count, group))
+        return parts
+
+    def _weights(self) -> list[Fraction]:
+        """Agents alike, but where several wait ratios make cells of equal numbers: there all cells alike."""
+        return [Fraction(len(_sizes(agents)) if len(self.waits) > 1 else 1) for agents in self.agents]
 
 
-_SETS: dict[str, tuple[str, int, int, tuple[int, ...], Fraction]] = {
-    # split, agents, boards, tenths of holes, share that needs a wait
-    "learn": ("evaluation", 2, 1600, (2,), Fraction(1, 4)),
-    "learn3": ("evaluation", 3, 800, (2,), Fraction(1, 4)),
-    "validation": ("validation", 2, 480, (1, 2, 3), Fraction(1, 2)),
+def _sizes(agents: int) -> range:
+    """A map has at least as many rows as it has agents, as in the published evaluation; two agents begin at 3."""
+    return range(max(MIN_SIZE, agents), Limits().max_size + 1)
+
+
+def _shared(kinds: Sequence[_T], count: int, weights: Sequence[Fraction] | None = None) -> Iterator[tuple[_T, int]]:
+    return zip(kinds, largest_remainder(weights or [Fraction(1)] * len(kinds), count), strict=True)
+
+
+_QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+_SETS = {
+    "learn": _Set("evaluation", (2,), 1600, (2,), _QUARTERS[:1]),
+    "learn3": _Set("evaluation", (3,), 800, (2,), _QUARTERS[:1]),
+    "validation": _Set("validation", (2,), 480, (1, 2, 3), _QUARTERS[1:2]),
+    "quick": _Set("evaluation", (3, 4, 5), 600, (1, 2, 3), _QUARTERS[1:2]),
+    "paper": _Set("evaluation", (3, 4, 5), 3_150, (1, 2, 3), _QUARTERS),
+    "paper-large": _Set("evaluation", (3, 4, 5), 126_000, (1, 2, 3), _QUARTERS),
 }
 NAMES = tuple(_SETS)
 _OPEN = ("validation",)  # sets whose agents and number of boards a recipe chooses
@@ -58,15 +95,18 @@ def benchmark(
         raise GenerationError(f"there is no set {name!r}; choose one of {', '.join(NAMES)}")
     if name not in _OPEN and (num_agents is not None or count is not None):
         raise GenerationError(f"agents and boards of {name!r} are fixed; leave num_agents and count out")
-    split, agents, boards, tenths, wait_ratio = _SETS[name]
-    agents, boards = num_agents or agents, count or boards
-    parts = _alike(agents, boards, [tenth * _TENTH for tenth in tenths], wait_ratio)
+    chosen = _SETS[name]
+    if num_agents is not None:
+        chosen = replace(chosen, agents=(num_agents,))
+    if count is not None:
+        chosen = replace(chosen, boards=count)
+    several = len(chosen.agents) > 1
     requested = {
         "benchmark": name,
-        "count": boards,
-        "num_agents": agents,
-        "hole_ratios": [tenth / 10 for tenth in tenths],
-        "wait_ratio": float(wait_ratio),
+        "count": chosen.boards,
+        "num_agents": list(chosen.agents) if several else chosen.agents[0],
+        "hole_ratios": [tenth / 10 for tenth in chosen.tenths],
+        "wait_ratio": [float(waits) for waits in chosen.waits] if several else float(chosen.waits[0]),
     }
     key = jax.random.fold_in(jax.random.key(_SEED), NAMES.index(name))
-    return fill(key, parts, requested, split=split, engine=engine, progress=progress)
+    return fill(key, chosen.parts(), requested, split=chosen.split, engine=engine, progress=progress)

@@ -1,9 +1,11 @@
 """Named sets: their make-up, and the very boards, pinned by hash. (Hashes were made with jax 0.10.2.)"""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from jaxenv.benchmarks import benchmark
+from jaxenv.benchmarks import _SETS, benchmark
 from jaxenv.canonical import split_of
 from jaxenv.errors import GenerationError
 
@@ -11,11 +13,38 @@ PINNED = {
     "learn": "08fb2a6e143bb7dbf8cf9325c38a0c0b",
     "learn3": "37f47bf3d8fe937582e0121f8e85de75",
     "validation": "72e8aae8766c35d37b8856b029530d29",
+    "quick": "456573a8ddea79c2b0650132336ecc77",
+    "paper": "b27e40c2e50405fb7541cfd5c28b4be7",
 }
 MAKE_UP = {"learn": (2, 1600, 0.25), "learn3": (3, 800, 0.25), "validation": (2, 480, 0.5)}
 
 
-@pytest.fixture(scope="module", params=list(PINNED))
+@pytest.mark.parametrize("name", list(PINNED)[3:])
+def test_a_set_of_several_numbers_of_agents_is_the_same_boards_for_ever(name):
+    dataset = benchmark(name)
+    assert dataset.content_hash == PINNED[name]
+    assert set(split_of(dataset.instances)) == {"evaluation"}
+    agents, size = (np.asarray(x).tolist() for x in (dataset.instances.num_agents, dataset.instances.size))
+    cells = Counter(zip(agents, size, strict=True))
+    if name == "paper":
+        assert cells == {(agents, size): 150 for agents in (3, 4, 5) for size in range(agents, 11)}
+        waits = np.asarray(dataset.solutions.needs_wait)
+        assert waits.sum() == 21 * (13 + 25 + 38)  # of 50 boards each; ties go to the class that waits
+    else:
+        assert Counter(agents) == {3: 200, 4: 200, 5: 200}
+
+
+def test_paper_large_has_the_layout_of_paper_forty_times():
+    small, large = (_SETS[name].parts() for name in ("paper", "paper-large"))
+    cells: list[Counter[tuple[int, int, int]]] = [Counter(), Counter()]
+    for counts, parts in zip(cells, (small, large), strict=True):
+        for part in parts:
+            counts[part.num_agents, part.size, part.group // 3] += part.wanted
+    assert cells[1] == {cell: 40 * boards for cell, boards in cells[0].items()}
+    assert set(cells[1].values()) == {2000}
+
+
+@pytest.fixture(scope="module", params=list(MAKE_UP))
 def named(request):
     return request.param, benchmark(request.param)
 
