@@ -1,6 +1,6 @@
 """The card beside a starter: what it is and exactly what it was trained on, from the constants that trained it."""
 
-from experiments.warmstart import BOARDS, CONFIGS_PER_ROUND, HOLE_RANGE, MAX_STEPS, PHASES, SMALLEST, Phase
+from experiments.warmstart import CONFIGS_PER_ROUND, HOLE_RANGE, MAX_STEPS, PHASES, SMALLEST, Phase, shares_of_agents
 
 _TARGETS = {
     "format": "drawn at random, independently of the evidence in the prompt: they teach a reply's form, no judgement",
@@ -13,10 +13,9 @@ _TITLES = {"boards": "starter, boards only", "format": "starter-format", "teache
 def model_card(phase: Phase, *, seed: int, parameters: int) -> str:
     """The card's Markdown."""
     past = [one for one in PHASES if one.name in (phase.after, phase.name)]
-    many = sum(BOARDS[agents] * (11 - SMALLEST[agents]) for agents in BOARDS)
     agents = ", ".join(
-        f"{number} agents {BOARDS[number] * (11 - SMALLEST[number]) / many:.0%} (sizes {SMALLEST[number]} to 10)"
-        for number in BOARDS
+        f"{number} agents {share:.0%} (sizes {SMALLEST[number]} to 10)"
+        for number, share in shares_of_agents(seed).items()
     )
     lines = [
         f"# {_TITLES[phase.name]}",
@@ -32,7 +31,7 @@ def model_card(phase: Phase, *, seed: int, parameters: int) -> str:
         "",
         "## Trained on",
         "",
-        f"Boards of the training split, drawn as {agents}; holes uniform in {HOLE_RANGE[0]:.0%} to "
+        f"Boards of the training split: {agents}; holes uniform in {HOLE_RANGE[0]:.0%} to "
         f"{HOLE_RANGE[1]:.0%} of the cells; solved by `jaxenv.solve` (at most {MAX_STEPS:,} steps; boards it left open "
         "are not used). Two thirds of the draws propose agents that meet, and of the boards that need no wait only as "
         "many are kept as of those that do, or an eighth of the draws. Each is turned by a random symmetry, its agents "

@@ -62,6 +62,13 @@ def rounds(phase: Phase, seed: int) -> Iterator[list[Pair]]:
         index += 1
 
 
+def shares_of_agents(seed: int) -> dict[int, float]:
+    """The share of the boards with each number of agents, in the first rounds of the first phase."""
+    pairs = [pair for index in range(4) for pair in board_round(seed, 0, index, PHASES[0].coordinated)]
+    counts = {agents: sum(f" agents{agents} " in prompt for prompt, _ in pairs) for agents in BOARDS}
+    return {agents: count / len(pairs) for agents, count in counts.items()}
+
+
 def board_round(seed: int, phase: int, index: int, coordinated: float) -> list[Pair]:
     """Boards of every size and number of agents from the training split.
 
