@@ -4,7 +4,7 @@ import math
 
 from experiments.recipe import Recipe
 
-_BOARDS = {"learn": 1600, "learn3": 800}
+_BOARDS = {"learn": 1600, "learn3": 800, "quick": 600, "paper": 3150, "paper-large": 126_000}
 
 
 def budget(recipe: Recipe) -> list[str]:

@@ -88,7 +88,7 @@ class RehearsalBlock(_Block):
 class EvaluationBlock(_Block):
     """Which fixed sets the starter and every checkpoint are measured on."""
 
-    sets: tuple[Literal["learn", "learn3"], ...] = ("learn", "learn3")
+    sets: tuple[Literal["learn", "learn3", "quick", "paper", "paper-large"], ...] = ("learn", "learn3")
     limit: int | None = Field(None, ge=1, description="take only the first boards of each set, for quick tests")
     batch: int = Field(256, ge=1)
 

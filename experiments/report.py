@@ -90,18 +90,20 @@ def rates(run: Path, recipe: Recipe, name: str) -> str:
     if not tables:
         return ""
     first = next(iter(tables.values()))
-    agents = ", ".join(str(count) for count in np.unique(first["num_agents"]))
-    trained = int(agents.split(",")[0]) == recipe.num_agents
+    numbers = np.unique(first["num_agents"]).tolist()
+    agents, trained = ", ".join(map(str, numbers)), recipe.num_agents in numbers
     note = "" if trained else " (RL never trained on so many; the model card says what the warm start showed)"
     limit = recipe.evaluation.limit
     boards = f"{len(first['valid'])} boards" if limit is None else f"Only the first {len(first['valid'])} boards"
     lines = [f"## `{name}`: {agents} agents{note}", "", f"{boards}; 95 % Wilson intervals."]
     for title, column in (("Valid", "valid"), ("Optimal", "optimal")):
         lines += ["", f"| {title} | boards | {' | '.join(tables)} |", f"|---|---|{'---|' * len(tables)}"]
-        for size in [*np.unique(first["size"]).tolist(), None]:
-            here = {label: rows[column][_of_size(rows, size)] for label, rows in tables.items()}
+        kinds = {*zip(first["num_agents"].tolist(), first["size"].tolist(), strict=True)}
+        for number, size in [*sorted(kinds), (0, 0)]:
+            here = {label: rows[column][_of_kind(rows, number, size)] for label, rows in tables.items()}
             cells = [_rate(wilson(int(hits.sum()), len(hits))) for hits in here.values()]
-            place = "all" if size is None else f"{size}x{size}"
+            place = "all" if size == 0 else f"{size}x{size}"
+            place = f"{place}, {number} agents" if number and len(numbers) > 1 else place
             lines.append(f"| {place} | {len(here[next(iter(here))])} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -237,8 +239,10 @@ def _interval(gain: Rate) -> str:
     return f"95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
 
 
-def _of_size(rows: Table, size: int | None) -> np.ndarray[Any, np.dtype[Any]]:
-    return np.ones(len(rows["size"]), bool) if size is None else rows["size"] == size
+def _of_kind(rows: Table, agents: int, size: int) -> np.ndarray[Any, np.dtype[Any]]:
+    """Which rows have this number of agents and this size; all of them for size 0."""
+    same: np.ndarray[Any, np.dtype[Any]] = (rows["num_agents"] == agents) & (rows["size"] == size)
+    return same | (size == 0)
 
 
 def _matched(rows: Table, boards: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from experiments.gains import gain_of_run
-from experiments.report import write_report
+from experiments.recipe import load
+from experiments.report import rates, write_report
 from experiments.stats import wilson
 from experiments.tables import read_table
 
@@ -146,3 +147,20 @@ def test_a_run_that_stopped_half_way_still_has_a_report(copy, tmp_path):
     text = report_of(copy.path, tmp_path / "report")
     assert "The run is not finished: this is after stage 0." in text
     assert "## The engineer's words" not in text
+
+
+def test_a_set_with_several_numbers_of_agents_has_a_row_for_each_size_of_each(finished, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    for folder in run.glob("*/eval"):
+        table = pq.read_table(folder / "learn.parquet")
+        agents = pa.array(np.where(np.arange(len(table)) % 2 == 0, 3, 5), table.schema.field("num_agents").type)
+        place = table.column_names.index("num_agents")
+        pq.write_table(table.set_column(place, "num_agents", agents), folder / "quick.parquet")
+    recipe = load(str(run / "recipe.yaml")).model_copy(update={"num_agents": 2})
+    text = rates(run, recipe, "quick")
+    assert text.startswith("## `quick`: 3, 5 agents (RL never")
+    rows = read_table(run / "stage_1" / "eval" / "quick.parquet")
+    here = rows["valid"][(rows["num_agents"] == 5) & (rows["size"] == 4)]
+    line = next(line for line in text.splitlines() if line.startswith("| 4x4, 5 agents |"))
+    assert line.split(" | ")[1] == str(len(here)) and f"{here.mean():.3f} (" in line.split(" | ")[-1]
