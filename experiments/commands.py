@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,13 +145,22 @@ def _solve(parsed: argparse.Namespace) -> int:
     """1 when a board is left undetermined."""
     keys = ("objective", "engine", "max_steps", "draw", "num_agents")
     job = {"boards": str(parsed.boards.absolute()), **{key: getattr(parsed, key) for key in keys}}
-    with tempfile.TemporaryDirectory() as scratch:
-        out = _step("solve", parsed.out or Path(scratch) / "solved", job)
-        print((out / "shown.txt").read_text(encoding="utf-8"), end="")
+
+    def undetermined(out: Path) -> bool:
         lines = (out / "solutions.jsonl").read_text(encoding="utf-8").splitlines()
-        if parsed.out is not None:
-            print(out)
-    return int(any(json.loads(line)["status"] == "undetermined" for line in lines))
+        return any(json.loads(line)["status"] == "undetermined" for line in lines)
+
+    return _told("solve", parsed.out, job, undetermined)
+
+
+def _told(kind: str, out: Path | None, job: dict[str, Any], found: Callable[[Path], bool]) -> int:
+    """Run a step and print what it has for people; 1 where it `found` something. Kept only where `out` is named."""
+    with tempfile.TemporaryDirectory() as scratch:
+        made = _step(kind, out or Path(scratch) / kind, job)
+        print((made / "shown.txt").read_text(encoding="utf-8"), end="")
+        if out is not None:
+            print(made)
+        return int(found(made))
 
 
 def _train_options(parser: argparse.ArgumentParser) -> None:
@@ -252,6 +261,25 @@ def _watch(parsed: argparse.Namespace) -> None:
     watch(parsed.run, Console())
 
 
+def _reverify_options(parser: argparse.ArgumentParser) -> None:
+    _run_options(parser)
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="keep the changes, a JSON line each")
+
+
+def _reverify(parsed: argparse.Namespace) -> int:
+    """1 when an answer is judged otherwise than it was."""
+    from experiments.errors import RunFolderError
+    from experiments.plan import SETS
+    from experiments.runfolder import RECIPE
+
+    run = parsed.run.absolute()
+    if not (run / RECIPE).is_file():
+        raise RunFolderError(f"there is no run in {parsed.run}")
+    recipe = load(str(run / RECIPE))
+    job = {"run": str(run), "sets": str(run / SETS), "style": recipe.style, "objective": recipe.objective}
+    return _told("reverify", parsed.out, job, lambda out: bool((out / "changes.jsonl").stat().st_size))
+
+
 def _warmstart_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
@@ -309,6 +337,7 @@ _COMMANDS = {
     "engineer": (_engineer_options, _engineer),
     "report": (_run_options, _report),
     "gains": (_gains_options, _gains),
+    "reverify": (_reverify_options, _reverify),
     "show": (_run_options, _show),
     "watch": (_run_options, _watch),
     "warmstart": (_warmstart_options, _warmstart),

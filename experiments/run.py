@@ -19,6 +19,7 @@ COMMANDS = {
     "engineer": "let an engineer write the next config from a stage's failures",
     "report": "write a run's report anew",
     "gains": "the paired gain on `learn`, last checkpoint against starter, a JSON line a run",
+    "reverify": "judge a run's stored answers again, without a model",
     "show": "what a run folder holds",
     "watch": "follow a run that another process is working on",
     "warmstart": "rebuild the shipped starter from nothing",
@@ -29,8 +30,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    The exit code is 0, 1 where `solve` left a board undetermined, 2 for a fault the user can mend, 130 when
-    interrupted.
+    The exit code is 0, 1 where `solve` left a board undetermined or `reverify` judged an answer otherwise, 2 for a
+    fault the user can mend, 130 when interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
