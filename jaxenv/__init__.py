@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jaxenv.errors import ConfigError, GenerationError, InstanceError, JaxenvError
     from jaxenv.generate import generate
     from jaxenv.solve import solve
+    from jaxenv.svg import draw_svg
     from jaxenv.types import Action, Instances, Label, Limits, Plans, Solutions, Status, Verdicts
     from jaxenv.verify import verify
 
@@ -38,6 +39,7 @@ _HOMES = {
     "benchmark": "benchmarks",
     "draw_board": "draw",
     "draw_plan": "draw",
+    "draw_svg": "svg",
     "generate": "generate",
     "make_instances": "build",
     "make_plans": "build",
@@ -63,6 +65,7 @@ __all__ = [
     "benchmark",
     "draw_board",
     "draw_plan",
+    "draw_svg",
     "generate",
     "make_instances",
     "make_plans",

@@ -19,6 +19,7 @@ from jaxenv.types import Instances, Solutions
 
 BOARDS, METADATA, CARD = "boards.parquet", "metadata.json", "README.md"
 _FORMAT = 1
+_SHOWN = 6  # boards in a notebook
 _HASHED = ("status", "sum_of_costs", "makespan", "single_path_bound", "needs_wait", "interacts")
 
 
@@ -69,6 +70,16 @@ class Dataset:
         for name in _HASHED:
             digest.update(np.asarray(getattr(self.solutions, name)).astype("<i4").tobytes())
         return digest.hexdigest()
+
+    def _repr_html_(self) -> str:
+        """The first boards with their optimal plans, for notebooks."""
+        from jaxenv.svg import draw_svg
+        from jaxenv.verify import verify
+
+        boards, solutions = jax.tree.map(lambda leaf: leaf[:_SHOWN], (self.instances, self.solutions))
+        verdicts = verify(boards, solutions, solutions.plans)
+        drawn = (draw_svg(boards, row, plans=solutions.plans, verdicts=verdicts) for row in range(len(boards)))
+        return f"<p>{len(self):,} boards</p><div>{''.join(drawn)}</div>"
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the set beside its place, then rename it. An older set there is replaced, anything else is refused."""

@@ -1,7 +1,7 @@
 """Boards of the user's own, solved to a certified optimum.
 
 Job: boards (a file), num_agents (of a scenario's boards), objective, engine, max_steps, draw (how many boards), out: a
-folder with `solutions.jsonl`, a line a board, and `shown.txt`, for people.
+folder with `solutions.jsonl`, a line a board, and for people `shown.txt` and an animated SVG of each board drawn.
 """
 
 import json
@@ -27,6 +27,9 @@ def main() -> None:
     told = ", ".join(f"{counts[status.name.lower()]:,} {status.name.lower()}" for status in jaxenv.Status)
     out = Path(job["out"])
     out.mkdir(parents=True)
+    for row in drawn:
+        svg = jaxenv.draw_svg(instances, row, plans=solutions.plans, verdicts=verdicts)
+        write_text(out / f"board_{row}.svg", svg + "\n")
     write_text(out / "shown.txt", "\n".join([*shown, f"{len(lines):,} boards: {told}", ""]))
     write_text(out / "solutions.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
 

@@ -21,6 +21,7 @@ def test_it_draws_the_plan_and_keeps_the_solutions_where_it_was_told(tmp_path, c
     assert "certified: sum of costs 4, makespan 3, agents interact" in told
     assert "certified: it has no solution" in told
     assert "2 boards: 0 undetermined, 1 optimal, 1 unsolvable" in told
+    assert (out / "board_0.svg").read_text().count("<animateTransform") == 2
     lines = [json.loads(line) for line in (out / "solutions.jsonl").read_text().splitlines()]
     assert [line["status"] for line in lines] == ["optimal", "unsolvable"]
     assert sum(len(agent) for agent in lines[0]["plan"]) == 4
