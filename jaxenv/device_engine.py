@@ -8,107 +8,19 @@ labels in up to three passes, each a queue of searches:
 2. the least makespan where that plan's is above the longest single path, and, if the sum of costs is the objective, an
    equally cheap plan without a wait where that plan has one (an odd excess always has: a step costs 0, 1 or 2);
 3. if the makespan is the objective, an equally fast plan without a wait where the fastest one found has one.
-
-Boards are grouped by their number of agents, padded to a chunk and split over the local devices: one compilation for
-each number of agents and chunk.
 """
 
-from collections.abc import Callable
-from functools import cache, partial
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
 
-from jaxenv.device_graph import UNREACHABLE, goal_distances, option_words
-from jaxenv.device_plan import replay
-from jaxenv.device_search import MAX_BUDGET, Tasks, work_off
-from jaxenv.device_step import GAVE_UP, SOLVED
+from jaxenv.device_graph import UNREACHABLE
+from jaxenv.device_queue import Found, Group, search
+from jaxenv.device_search import MAX_BUDGET
 from jaxenv.types import Status
 
 DEFAULT_MAX_STEPS = 1_000
 MAX_PLAN = 128  # the largest horizon a plan is stored with
-# Searches of a queue and lanes that work it off, on each device; the smallest queue that holds what there is.
-_CHUNKS = ((512, 256), (4_096, 512), (16_384, 1_024))
-_BOARDS = "boards"  # the axis of the device mesh
-
-
-class _Group(NamedTuple):
-    """Boards of one number of agents, in the engine's coding."""
-
-    holes: np.ndarray  # bool[B, S, S]
-    starts: np.ndarray  # i32[B, N] cell codes
-    goals: np.ndarray  # i32[B, N] cell codes
-
-
-class _Found(NamedTuple):
-    """What each search of a pass found; leading axis: the searches."""
-
-    alone: np.ndarray  # i32[M, N] single shortest distances, UNREACHABLE where there is no way
-    solved: np.ndarray  # bool[M]
-    gave_up: np.ndarray  # bool[M] out of steps; where neither, no budget of the search has a plan
-    budget: np.ndarray  # i32[M] of the plan, else a bound: no plan below it
-    legal: np.ndarray  # bool[M]
-    costs: np.ndarray  # i32[M, N]
-    waits: np.ndarray  # bool[M]
-    actions: np.ndarray  # i8[M, N, MAX_DEPTH]
-
-
-def _search_shard(tasks: Tasks, real: jax.Array, max_steps: jax.Array, lanes: int) -> _Found:
-    """The searches of one device; those that are not `real` (bool[M]) come last and are left out."""
-    distances = jax.vmap(goal_distances)(tasks.holes, tasks.goals)
-    words = jax.vmap(option_words)(distances)
-    alone = (jnp.take_along_axis(words, tasks.starts[:, :, None], axis=2)[:, :, 0] >> 8).astype(jnp.int32)
-    cut_off = jnp.any(alone == UNREACHABLE, axis=1)
-    tasks = tasks._replace(high=jnp.where(cut_off, tasks.low - 1, tasks.high))
-    results = work_off(tasks, words, jnp.sum(real, dtype=jnp.int32), max_steps, lanes)
-    plan = jax.vmap(replay)(tasks.holes, tasks.starts, tasks.goals, results.stack, results.depth)
-    solved, gave_up = results.outcome == SOLVED, results.outcome == GAVE_UP
-    return _Found(alone, solved, gave_up, results.budget, plan.legal, plan.costs, plan.waits, plan.actions)
-
-
-@cache
-def _program(lanes: int) -> Callable[[Tasks, jax.Array, jax.Array], _Found]:
-    """The one place of `jit` and of the mesh: each device works off a queue of its own."""
-    split, same = PartitionSpec(_BOARDS), PartitionSpec()
-    sharded = jax.shard_map(
-        partial(_search_shard, lanes=lanes),
-        mesh=Mesh(np.array(jax.local_devices()), (_BOARDS,)),
-        in_specs=(split, split, same),
-        out_specs=split,
-        check_vma=False,  # the loops' carries start as constants, the same on every device
-    )
-    return jax.jit(sharded)
-
-
-def _search(boards: _Group, chosen: np.ndarray, by_time: bool | np.ndarray, no_wait: bool | np.ndarray,
-            low: int | np.ndarray, high: int | np.ndarray, max_steps: int) -> _Found:  # fmt: skip
-    """One search for each board number in `chosen` (i[M]); the other arguments are scalars or [M]."""
-    numbers = [np.broadcast_to(np.asarray(x, np.int32), chosen.shape) for x in (by_time, no_wait, low, high)]
-    tasks = Tasks(boards.holes[chosen], boards.starts[chosen], boards.goals[chosen], *numbers)
-    devices = jax.local_device_count()
-    parts = []
-    done = 0
-    while done < len(chosen) or not parts:
-        rest = len(chosen) - done
-        chunk, lanes = next((c for c in _CHUNKS if rest <= c[0] * devices), _CHUNKS[-1])
-        total = chunk * devices
-        now = min(rest, total)
-        padded = Tasks(*(_pad(x[done : done + now], total) for x in tasks))
-        real = np.arange(total) < now
-        found = _program(lanes)(padded, real, np.int32(min(max_steps, 1 << 30)))
-        parts.append(_Found(*(np.asarray(x)[:now] for x in found)))
-        done += now
-    found = _Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    if (found.solved & ~found.legal).any():
-        raise RuntimeError("the solver's plan breaks a rule of the world: report this board")
-    return found
-
-
-def _pad(values: np.ndarray, total: int) -> np.ndarray:
-    return np.pad(values, [(0, total - len(values))] + [(0, 0)] * (values.ndim - 1))
 
 
 class _Labels(NamedTuple):
@@ -124,10 +36,10 @@ class _Labels(NamedTuple):
     lengths: np.ndarray  # i32[B, N]
 
 
-def _label(boards: _Group, by_makespan: bool, max_steps: int) -> _Labels:
+def _label(boards: Group, by_makespan: bool, max_steps: int) -> _Labels:
     """Every label of boards of one number of agents."""
     everyone = np.arange(len(boards.starts))
-    found = _search(boards, everyone, False, False, 0, MAX_BUDGET, max_steps)
+    found = search(boards, everyone, by_time=False, no_wait=False, low=0, high=MAX_BUDGET, max_steps=max_steps)
     cut_off = (found.alone == UNREACHABLE).any(1)
     singles, longest = found.alone.sum(1), found.alone.max(1)
     if (found.solved & (found.costs.sum(1) != singles + found.budget)).any():
@@ -151,16 +63,16 @@ def _label(boards: _Group, by_makespan: bool, max_steps: int) -> _Labels:
     without = np.flatnonzero(even & (not by_makespan))
     excess = found.budget
     by_time = np.arange(len(faster) + len(without)) < len(faster)
-    second = _search(
+    second = search(
         boards,
         np.concatenate([faster, without]),
-        by_time,
-        ~by_time,
-        np.concatenate([longest[faster], excess[without]]),
-        np.concatenate([labels.makespan[faster] - 1, excess[without]]),
-        max_steps,
+        by_time=by_time,
+        no_wait=~by_time,
+        low=np.concatenate([longest[faster], excess[without]]),
+        high=np.concatenate([labels.makespan[faster] - 1, excess[without]]),
+        max_steps=max_steps,
     )
-    times, waitless = (_Found(*(x[part] for x in second)) for part in (by_time, ~by_time))
+    times, waitless = (Found(*(x[part] for x in second)) for part in (by_time, ~by_time))
     _take_times(labels, faster, times, by_makespan)
     _take_waitless(labels, without, waitless, singles[without] + excess[without], waitless.costs.sum(1))
 
@@ -169,12 +81,12 @@ def _label(boards: _Group, by_makespan: bool, max_steps: int) -> _Labels:
         labels.lower_bound[solved] = labels.makespan[solved]
         without = np.flatnonzero(solved & labels.needs_wait)
         time = labels.makespan[without]
-        third = _search(boards, without, True, True, time, time, max_steps)
+        third = search(boards, without, by_time=True, no_wait=True, low=time, high=time, max_steps=max_steps)
         _take_waitless(labels, without, third, time, third.costs.max(1))
     return labels
 
 
-def _take_times(labels: _Labels, boards: np.ndarray, found: _Found, by_makespan: bool) -> None:
+def _take_times(labels: _Labels, boards: np.ndarray, found: Found[np.ndarray], by_makespan: bool) -> None:
     """Lower the makespans of `boards`; where the search gave up they are not known."""
     time = np.where(found.solved, found.budget, labels.makespan[boards])
     if (found.solved & (found.costs.max(1, initial=0) != time)).any():
@@ -190,7 +102,9 @@ def _take_times(labels: _Labels, boards: np.ndarray, found: _Found, by_makespan:
         labels.lengths[better] = found.costs[found.solved]
 
 
-def _take_waitless(labels: _Labels, boards: np.ndarray, found: _Found, optimum: np.ndarray, cost: np.ndarray) -> None:
+def _take_waitless(
+    labels: _Labels, boards: np.ndarray, found: Found[np.ndarray], optimum: np.ndarray, cost: np.ndarray
+) -> None:
     """Say of `boards`, whose plan has a wait, whether one of the same cost has none."""
     if (found.solved & (found.waits | (cost != optimum))).any():
         raise RuntimeError("the solver's plan without waits is none, or costs more: report this board")
@@ -226,7 +140,7 @@ def device_solve(
         chosen = np.flatnonzero(num_agents == n)
         cells = (np.asarray(x[chosen, :n, 0] * width + x[chosen, :n, 1], np.int32) for x in (starts, goals))
         labels = _label(
-            _Group(holes[chosen], *cells),
+            Group(holes[chosen], *cells),
             objective == "makespan",
             DEFAULT_MAX_STEPS if max_steps is None else max_steps,
         )

@@ -24,6 +24,7 @@ from jaxenv.device_step import (
     Agents,
     Lane,
     after,
+    barrier,
     choose,
     highest,
     pick,
@@ -33,7 +34,6 @@ from jaxenv.device_step import (
 
 MAX_DEPTH = 64  # steps a plan may take; a search that would go further gives up
 MAX_BUDGET = 250  # a budget must fit in a byte of a nogood
-MAX_TASKS = (1 << 16) - 1  # of one queue: the number of a lane's search must fit in two bytes of a nogood
 _NOGOOD_BITS = 9  # of the size of a lane's table
 _ROUNDS = 4  # between two refills
 _ABSENT = 127  # stands for the position of an agent that a nogood does not speak of
@@ -79,7 +79,8 @@ def _slot(low: jax.Array, high: jax.Array) -> jax.Array:
     mixed = (low * jnp.uint32(0x9E3779B1)) ^ ((high + 1) * jnp.uint32(0x85EBCA6B))
     mixed = (mixed ^ mixed >> 15) * jnp.uint32(0x2C1B3C6D)
     mixed ^= mixed >> 13
-    return (mixed >> (32 - _NOGOOD_BITS)).astype(jnp.int32)
+    slot: jax.Array = (mixed >> (32 - _NOGOOD_BITS)).astype(jnp.int32)
+    return slot
 
 
 def _remembered_sets(n: int) -> list[int]:
@@ -106,9 +107,10 @@ def _take(lane: Lane, task: jax.Array, taking: jax.Array, count: jax.Array, task
 
 
 def _round(
-    lane: Lane, stack: jax.Array, nogoods: jax.Array, tasks: Tasks, words: jax.Array, max_steps: jax.Array
+    memory: tuple[Lane, jax.Array, jax.Array], tasks: Tasks, words: jax.Array, max_steps: jax.Array
 ) -> tuple[Lane, jax.Array, jax.Array]:
     """N choices of every lane, then the bookkeeping of those whose joint step is complete or refuted."""
+    lane, stack, nogoods = memory
     n, width = tasks.starts.shape[1], tasks.holes.shape[-1]
     choices = jax.vmap(choose, in_axes=(0, None, None))
     lane = lax.fori_loop(0, n, lambda _, x: choices(x, words, width), lane)
@@ -128,7 +130,7 @@ def _round(
         same = (entry[:, 0] == low) & (entry[:, 1] & jnp.uint32(0xFFFF00FF) == generation | high)
         enough = (entry[:, 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
         known = jnp.where(same & enough, members, known)
-    known, left_after = lax.optimization_barrier((known, left_after))
+    known, left_after = barrier((known, left_after))
     goals = tasks.goals[lane.task]
     home = jnp.ones_like(reached)
     for j in range(n):
@@ -139,10 +141,10 @@ def _round(
 
     # A refuted step is remembered for its set, or for all agents: a set that holds one that fails fails too.
     why = pick(lane.reason, lane.agent)
-    members = jnp.full_like(why, everyone)
-    for candidate in _remembered_sets(n):
-        members = jnp.where(why == candidate, candidate, members)
-    low, high = _pack_positions(lane.position, members)
+    kept = jnp.full_like(why, everyone)
+    for members in _remembered_sets(n):
+        kept = jnp.where(why == members, members, kept)
+    low, high = _pack_positions(lane.position, kept)
     slot = jnp.where(refuted, table + _slot(low, high), nogoods.shape[0])
     value = high | lane.left.astype(jnp.uint32) << 8 | generation
     nogoods = nogoods.at[slot].set(jnp.stack([low, value], -1), mode="drop")
@@ -156,7 +158,7 @@ def _round(
     frame = jnp.stack([low, high | lane.left.astype(jnp.uint32) << 8, keys, reasons], -1)
     row = jnp.where(push | solved, lane.time, MAX_DEPTH)
     stack = stack.at[lane.task, row].set(frame, mode="drop")
-    frame = lax.optimization_barrier(stack[lane.task, jnp.maximum(lane.time - 1, 0)])
+    frame = barrier(stack[lane.task, jnp.maximum(lane.time - 1, 0)])
     old_position = unpack_positions(frame[:, 0], frame[:, 1], n)
     old_left = (frame[:, 1] >> 8 & 0xFF).astype(jnp.int32)
     position, chosen, key, reason = [], [], [], []
@@ -205,7 +207,7 @@ def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Ar
     def advance(carry: Carry) -> Carry:
         lane, stack, nogoods, found, next_task = carry
         lane, stack, nogoods = lax.fori_loop(
-            0, _ROUNDS, lambda _, x: _round(*x, tasks, words, max_steps), (lane, stack, nogoods)
+            0, _ROUNDS, lambda _, x: _round(x, tasks, words, max_steps), (lane, stack, nogoods)
         )
         ended = (lane.mode == SOLVED) | (lane.mode == EXHAUSTED) | (lane.mode == GAVE_UP)
         row = jnp.stack([lane.mode, lane.budget, lane.time], -1)

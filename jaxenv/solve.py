@@ -56,7 +56,8 @@ def solve(
         found = device_solve(*boards, objective, max_steps if engine == "device" else _quick(max_steps))
         if engine == "auto":
             rest = np.flatnonzero(found["status"] == Status.UNDETERMINED)
-            for name, values in host_solve(*(x[rest] for x in boards), objective, max_steps).items():
+            left = (size[rest], num_agents[rest], holes[rest], starts[rest], goals[rest])
+            for name, values in host_solve(*left, objective, max_steps).items():
                 found[name][rest] = values
     longest = int(found["lengths"].max(initial=0))
     horizon = next(t for t in HORIZONS if longest <= t)
