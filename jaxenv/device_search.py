@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxenv.device_step import (
@@ -64,8 +65,9 @@ def unpack_positions(low: jax.Array, high: jax.Array, n: int) -> Agents:
     return tuple((word & 0xFF).astype(jnp.int32) for word in words)
 
 
-def _pack_positions(positions: Agents, members: jax.Array | int) -> tuple[jax.Array, jax.Array]:
-    low = high = jnp.zeros_like(positions[0], jnp.uint32)
+def _pack_positions(positions: Agents, members: jax.Array | np.ndarray | int) -> tuple[jax.Array, jax.Array]:
+    """Two words with a byte for each agent of the bit set `members`, which is broadcast against the positions."""
+    low = high = jnp.zeros((), jnp.uint32)
     for j, position in enumerate(positions):
         byte = jnp.where(members >> j & 1 == 1, position, _ABSENT).astype(jnp.uint32)
         if j < 4:
@@ -83,9 +85,10 @@ def _slot(low: jax.Array, high: jax.Array) -> jax.Array:
     return slot
 
 
-def _remembered_sets(n: int) -> list[int]:
-    """The sets of agents that nogoods speak of: pairs and all. Others are rare, and every look-up costs."""
-    return [members for members in range(1, 1 << n) if members.bit_count() in (2, n)]
+def _remembered_sets(n: int) -> np.ndarray:
+    """The sets of agents that nogoods speak of, i32[sets, 1]: pairs and all. Every other would cost a look-up."""
+    sets = [members for members in range(1, 1 << n) if members.bit_count() in (2, n)]
+    return np.array(sets, np.int32)[:, None]
 
 
 def _take(lane: Lane, task: jax.Array, taking: jax.Array, count: jax.Array, tasks: Tasks) -> Lane:
@@ -123,13 +126,12 @@ def _round(
 
     # A complete step: is it the end, or refuted already?
     left_after = jnp.where(lane.by_time == 1, lane.left - 1, lane.left - sum(spent(lane, key) for key in lane.key))
-    known = jnp.zeros_like(lane.mode)
-    for members in _remembered_sets(n):
-        low, high = _pack_positions(lane.chosen, members)
-        entry = nogoods[table + _slot(low, high)]
-        same = (entry[:, 0] == low) & (entry[:, 1] & jnp.uint32(0xFFFF00FF) == generation | high)
-        enough = (entry[:, 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
-        known = jnp.where(same & enough, members, known)
+    sets = _remembered_sets(n)
+    low, high = _pack_positions(lane.chosen, sets)
+    entry = nogoods[table + _slot(low, high)]
+    same = (entry[..., 0] == low) & (entry[..., 1] & jnp.uint32(0xFFFF00FF) == generation | high)
+    enough = (entry[..., 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
+    known = jnp.max(jnp.where(same & enough, sets, 0), axis=0)
     known, left_after = barrier((known, left_after))
     goals = tasks.goals[lane.task]
     home = jnp.ones_like(reached)
@@ -141,10 +143,8 @@ def _round(
 
     # A refuted step is remembered for its set, or for all agents: a set that holds one that fails fails too.
     why = pick(lane.reason, lane.agent)
-    kept = jnp.full_like(why, everyone)
-    for members in _remembered_sets(n):
-        kept = jnp.where(why == members, members, kept)
-    low, high = _pack_positions(lane.position, kept)
+    members = jnp.where(jnp.any(why == sets, axis=0), why, everyone)
+    low, high = _pack_positions(lane.position, members)
     slot = jnp.where(refuted, table + _slot(low, high), nogoods.shape[0])
     value = high | lane.left.astype(jnp.uint32) << 8 | generation
     nogoods = nogoods.at[slot].set(jnp.stack([low, value], -1), mode="drop")

@@ -117,7 +117,7 @@ def test_few_steps_leave_boards_undetermined_with_a_true_bound(objective, no_hos
 
 
 def test_cut_off_goals_are_unsolvable_and_stuck_agents_undetermined(no_host):
-    cut_off = (["..H", "..H", "HH."], [(0, 0)], [(2, 2)])
+    cut_off = (["..H", "..H", "HH."], [(0, 0), (0, 1)], [(0, 1), (2, 2)])
     stuck = (["...", "HHH", "HHH"], [(0, 0), (0, 2)], [(0, 2), (0, 0)])
     home = (["...", "HHH", "HHH"], [(0, 0), (0, 2)], [(0, 0), (0, 2)])
     found = _labels(jaxenv.solve(_instances([cut_off, stuck, home]), engine="device"))
