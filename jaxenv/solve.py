@@ -6,9 +6,11 @@ Both costs are always labelled; `objective` decides which of them `lower_bound`,
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxenv.device_engine import DEFAULT_MAX_STEPS, device_solve
 from jaxenv.errors import InstanceError, JaxenvError
 from jaxenv.host_engine import host_solve
 from jaxenv.host_graph import MAX_AGENTS, MAX_CELLS
@@ -31,15 +33,15 @@ def solve(
     with the bound that is proven. `max_steps` (a count, the same on every machine) bounds each search of a board.
     Plans of more than 128 steps are not stored: such a board is UNDETERMINED.
 
-    There is one engine so far, `host` (compiled, on the CPU, all threads of Numba); `auto` takes it, and `device` is
-    refused until the engine for accelerators exists.
+    Engines: `host` is compiled for the CPU (all threads of Numba) and has tools for the hard tail; `device` runs the
+    same search on whatever JAX runs on, for many boards side by side, and leaves hard boards open; `auto` is `host` on
+    a CPU, and on an accelerator `device` for the bulk and then `host` for what that leaves open. Where both decide
+    they agree, but for the plan, of which there may be several.
     """
     if objective not in OBJECTIVES:
         raise JaxenvError(f"objective {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
     if engine not in ENGINES:
         raise JaxenvError(f"engine {engine!r} is unknown; choose one of {', '.join(ENGINES)}")
-    if engine == "device":
-        raise JaxenvError("the device engine does not exist yet; use engine='host' or 'auto'")
     if max_steps is not None and max_steps < 1:
         raise JaxenvError(f"max_steps is {max_steps}; give a count of at least 1")
     size, num_agents, holes, starts, goals = (
@@ -47,7 +49,16 @@ def solve(
         for x in (instances.size, instances.num_agents, instances.holes, instances.starts, instances.goals)
     )
     _check(size, num_agents, holes, starts, goals)
-    found = host_solve(size, num_agents, holes, starts, goals, objective, max_steps)
+    boards = (size, num_agents, holes, starts, goals)
+    if engine == "host" or (engine == "auto" and jax.default_backend() == "cpu"):
+        found = host_solve(*boards, objective, max_steps)
+    else:
+        found = device_solve(*boards, objective, max_steps if engine == "device" else _quick(max_steps))
+        if engine == "auto":
+            rest = np.flatnonzero(found["status"] == Status.UNDETERMINED)
+            left = (size[rest], num_agents[rest], holes[rest], starts[rest], goals[rest])
+            for name, values in host_solve(*left, objective, max_steps).items():
+                found[name][rest] = values
     longest = int(found["lengths"].max(initial=0))
     horizon = next(t for t in HORIZONS if longest <= t)
     cost = found[objective]
@@ -62,6 +73,11 @@ def solve(
         outcome=jnp.zeros(len(size), jnp.int32),
     )
     return Solutions(interacts=jnp.asarray(optimal & (cost > found["single_path_bound"])), plans=plans, **arrays)
+
+
+def _quick(max_steps: int | None) -> int:
+    """Steps after which the device leaves a board to the host."""
+    return DEFAULT_MAX_STEPS if max_steps is None else min(max_steps, DEFAULT_MAX_STEPS)
 
 
 def _check(size: np.ndarray, num_agents: np.ndarray, holes: np.ndarray, starts: np.ndarray, goals: np.ndarray) -> None:

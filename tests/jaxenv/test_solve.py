@@ -278,8 +278,6 @@ def test_wrong_dtypes_shapes_and_options_are_named():
         jaxenv.solve(instances, engine="gpu")
     with pytest.raises(jaxenv.JaxenvError, match="at least 1"):
         jaxenv.solve(instances, max_steps=0)
-    with pytest.raises(jaxenv.JaxenvError, match="use engine='host' or 'auto'"):
-        jaxenv.solve(instances, engine="device")
 
 
 def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):

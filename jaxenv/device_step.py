@@ -1,0 +1,175 @@
+"""One choice of one search: agent `agent` of the step at hand takes its next open option, or the search backs up.
+
+What is searched, in which order, and why backing up is sound: `jaxenv.host_search`. Everything here is a pure function
+of one search (a lane) in scalars; `jaxenv.device_search` runs many lanes side by side. Which cost is searched, and
+whether waits are allowed, is data of the lane.
+
+An option is a key, 0 for none: 1 + (cost << 3 | kind), so that the cheapest come first; the cost is the excess that the
+option spends: 0 for a finish or a step toward the goal, 1 for a wait, 2 for a step away.
+"""
+
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxenv.device_graph import BLOCKED
+
+# What a lane does next.
+CHOOSE, REACHED, REFUTED, SOLVED, EXHAUSTED, GAVE_UP, IDLE = range(7)
+
+FINISHED = 128  # bit of a position: the agent has finished, on its goal
+CELL = FINISHED - 1
+
+_FINISH = 1
+_WAIT = 1 + (1 << 3 | 5)
+_NONE = 63
+_COSTLY = 8  # keys above it spend excess
+
+_T = TypeVar("_T")
+Agents = tuple[jax.Array, ...]  # a scalar for each agent; tuples and not arrays, so that a lane lives in registers
+
+
+class Lane(NamedTuple):
+    """One search; every field i32[] (i32[lanes] outside this module)."""
+
+    task: jax.Array  # the number of the search in the queue (any, for an idle lane)
+    generation: jax.Array  # tells this search's nogoods from those of earlier ones in the same table
+    by_time: jax.Array  # 1: the budget is time, 0: excess
+    no_wait: jax.Array  # 1: waits are forbidden
+    high: jax.Array  # the last budget to search
+    budget: jax.Array  # the budget searched now
+    left: jax.Array  # what is left of it at the start of the step
+    time: jax.Array  # steps completed
+    agent: jax.Array  # whose turn it is in the step
+    taken: jax.Array  # choices made so far
+    mode: jax.Array
+    position: Agents  # cell, with FINISHED
+    chosen: Agents  # position after the step, of those who have chosen
+    key: Agents  # the option chosen last
+    reason: Agents  # bit set of the agents that closed options of this one
+
+
+def barrier(values: _T) -> _T:
+    """The same values, computed once: else XLA computes them anew for every later use, and compiles for minutes."""
+    kept: _T = lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
+    return kept
+
+
+def pick(values: Agents, index: jax.Array) -> jax.Array:
+    """`values[index]` by selects: a gather would cost more."""
+    found = values[0]
+    for j in range(1, len(values)):
+        found = jnp.where(index == j, values[j], found)
+    return found
+
+
+def highest(agents: jax.Array, n: int) -> jax.Array:
+    """The last agent of a bit set (0 for the empty one)."""
+    found = jnp.zeros_like(agents)
+    for j in range(1, n):
+        found = jnp.where(agents >> j & 1 == 1, j, found)
+    return found
+
+
+def spent(lane: Lane, key: jax.Array) -> jax.Array:
+    """What the option `key` takes from the shared budget; time is not shared."""
+    return jnp.where((key > _COSTLY) & (lane.by_time == 0), key - 1 >> 3, 0)
+
+
+def spenders(lane: Lane) -> jax.Array:
+    """Bit set of the agents that spent some of the shared budget in this step."""
+    found = jnp.zeros_like(lane.agent)
+    for j, key in enumerate(lane.key):
+        found |= ((key > _COSTLY) & (lane.by_time == 0)).astype(jnp.int32) << j
+    return found
+
+
+def after(lane: Lane, position: jax.Array, key: jax.Array, width: int) -> jax.Array:
+    """Where the option `key` leads to.
+
+    In a search by time the finish is a stay: nothing is paid for leaving later, unless waits are forbidden.
+    """
+    kind = key - 1 & 7
+    offset = jnp.where(kind == 1, -width, jnp.where(kind == 2, width, jnp.where(kind == 3, -1, 0)))
+    offset = jnp.where(kind == 4, 1, offset)
+    final = jnp.where((lane.by_time == 0) | (lane.no_wait == 1), FINISHED, 0)
+    return jnp.where(key == 0, position, jnp.where(key == _FINISH, position | final, position + offset))
+
+
+def choose(lane: Lane, words: jax.Array, width: int) -> Lane:
+    """Advance a lane in mode CHOOSE by one choice; every other lane stays as it is.
+
+    Args: `words` u16[tasks, N, cells], the options of each board (`device_graph.option_words`); `width` of the map.
+    """
+    n = len(lane.position)
+    i = lane.agent
+    active = lane.mode == CHOOSE
+    position, last = pick(lane.position, i), pick(lane.key, i)
+    cell = position & CELL
+    finished = position >= FINISHED
+    word = words[lane.task, i, cell].astype(jnp.int32)
+    home = word >> 8 == 0
+
+    zero = jnp.zeros_like(i)
+    costs = [jnp.where(i > j, spent(lane, lane.key[j]), 0) for j in range(n - 1)]
+    budget = lane.left - sum(costs, zero)
+    payers = sum(((cost > 0).astype(jnp.int32) << j for j, cost in enumerate(costs)), zero)
+    # By time an option is too much where the distance after it, h - 1 + cost, does not fit in the time after the step.
+    slack = jnp.where(lane.by_time == 1, lane.left - (word >> 8), budget)
+
+    best = jnp.full_like(i, _NONE)
+    options = []
+    for kind, offset in enumerate((0, -width, width, -1, 1, 0)):
+        if kind == 0:
+            key = jnp.where(finished | home, _FINISH, _NONE)
+        elif kind == 5:
+            # By time a wait on the goal is what the finish is already.
+            closed = finished | (lane.no_wait == 1) | ((lane.by_time == 1) & home)
+            key = jnp.where(closed, _NONE, _WAIT)
+        else:
+            cost = word >> (2 * (kind - 1)) & 3
+            key = jnp.where(finished | (cost == BLOCKED), _NONE, (cost << 3) + kind + 1)
+        target = cell + offset
+        blockers = zero
+        for j in range(n - 1):
+            there, before = lane.chosen[j] & CELL, lane.position[j] & CELL
+            blocks = (i > j) & ((there == target) | ((there == cell) & (before == target)))
+            blockers |= blocks.astype(jnp.int32) << j
+        is_open = (key > last) & (key < _NONE)
+        too_much = key - 1 >> 3 > slack
+        best = jnp.where(is_open & ~too_much & (blockers == 0), jnp.minimum(best, key), best)
+        options.append((key, is_open, too_much, blockers))
+    best, options = barrier((best, options))
+    why = pick(lane.reason, i) | 1 << i
+    for key, is_open, too_much, blockers in options:
+        passed = is_open & (key < best)
+        why |= jnp.where(passed, jnp.where(too_much, payers, blockers & -blockers), 0)
+    why = barrier(why)
+
+    found = active & (best < _NONE)
+    failed = active & (best == _NONE)
+    target = after(lane, position, best, width)
+    complete = i == n - 1
+    earlier = why & (1 << i) - 1
+    back = failed & (earlier != 0)
+    refuted = failed & (earlier == 0)
+    jump = highest(earlier, n)
+    keys, chosen, reasons = [], [], []
+    for j in range(n):
+        mine = i == j
+        enters = found & ~complete & (i + 1 == j)
+        keys.append(jnp.where(enters, 0, jnp.where(found & mine, best, lane.key[j])))
+        chosen.append(jnp.where(found & mine, target, lane.chosen[j]))
+        reason = jnp.where((found | refuted) & mine, why, lane.reason[j])
+        reason = jnp.where(back & (jump == j), reason | why, reason)
+        reasons.append(jnp.where(enters, 0, reason))
+    return lane._replace(
+        agent=jnp.where(found & ~complete, i + 1, jnp.where(back, jump, i)),
+        mode=jnp.where(found & complete, REACHED, jnp.where(refuted, REFUTED, lane.mode)),
+        taken=lane.taken + active.astype(jnp.int32),
+        key=tuple(keys),
+        chosen=tuple(chosen),
+        reason=tuple(reasons),
+    )
