@@ -42,7 +42,7 @@ def random_map(rng: random.Random, size: int, hole_ratio: float) -> list[str]:
 
 
 def maze_map(rng: random.Random, size: int) -> list[str]:
-    """Corridors one cell wide, carved depth first from a corner, with up to two walls opened so that some have loops."""
+    """Corridors one cell wide, carved depth first from a corner, and up to two walls opened, for loops."""
     free = {(0, 0)}
     path = [(0, 0)]
     while path:

@@ -5,6 +5,7 @@ here; exchanging cells is forbidden only with `edge_collision`.
 """
 
 from importlib.metadata import version
+from itertools import pairwise
 
 from w9_pathfinding.envs import Grid
 from w9_pathfinding.mapf import CBS
@@ -42,4 +43,4 @@ def peer_plan(board, seconds):
     paths = find_paths(grid_of(rows), starts, goals, seconds)
     if paths is None:
         return None
-    return [[_ACTIONS[b[0] - a[0], b[1] - a[1]] for a, b in zip(path, path[1:], strict=False)] for path in paths]
+    return [[_ACTIONS[b[0] - a[0], b[1] - a[1]] for a, b in pairwise(path)] for path in paths]
