@@ -10,11 +10,13 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest format doctor warmstart seeds clean
+.PHONY: help venv stage_loop test lint type pytest check-solver bench format doctor warmstart seeds clean
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
 	@echo "make test         install, then lint, type check and test"
+	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
+	@echo "make bench        the solver's speed against a peer, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped starter model from nothing (hours)"
 	@echo "make seeds        the gain over five seeds, a line each in experiments/results (RECIPE=starter-long SEEDS='0 1')"
@@ -48,6 +50,17 @@ type: $(STAMP)
 # One thread: two OpenMP threads on busy cores are several times slower than one.
 pytest: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS)
+
+# The peer has to be compiled, so it is no part of the environment that everybody needs.
+$(VENV)/.peer: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peer]'
+	@touch $@
+
+check-solver: $(VENV)/.peer
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow
+
+bench: $(VENV)/.peer
+	$(PY) -m tests.bench.solver $(ARGS)
 
 format: $(STAMP)
 	$(PY) -m ruff check --fix .
