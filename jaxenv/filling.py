@@ -226,9 +226,19 @@ class Filler:
         more = next(batch for batch in _BATCHES if count <= batch) - count
         filler = _idle_boards(more, self.limits)
         batch = jax.tree.map(lambda *leaves: np.concatenate(leaves), boards, filler)
-        solutions = solve(batch, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS)
-        labelled: Solutions = take(to_numpy(solutions), slice(count))
-        return labelled
+        if self.engine != "device":
+            solutions = solve(batch, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS)
+            labelled: Solutions = take(to_numpy(solutions), slice(count))
+            return labelled
+        # The device does the bulk, and the host always finishes: a set must not depend on the engine.
+        labelled = take(to_numpy(solve(batch, engine="device", objective=self.objective)), slice(count))
+        left = np.flatnonzero(labelled.status == Status.UNDETERMINED)
+        done = np.flatnonzero(labelled.status != Status.UNDETERMINED)
+        rest = take(boards, left)
+        finished = to_numpy(solve(rest, engine="host", objective=self.objective, max_steps=MAX_STEPS))
+        _, both = concatenate([(take(boards, done), take(labelled, done)), (rest, finished)])
+        in_order: Solutions = take(both, np.argsort(np.concatenate([done, left])))
+        return in_order
 
     def _move(self, at: int) -> None:
         for value, times in zip(*np.unique(self._fate[self._at : at], return_counts=True), strict=True):

@@ -125,6 +125,11 @@ def test_the_content_does_not_depend_on_how_many_candidates_are_drawn_at_once():
     assert one.realised == other.realised
 
 
+def test_the_content_does_not_depend_on_the_engine():
+    made = [generate(jax.random.key(5), config(waits=0.5, num_agents=4), 48, engine=e) for e in ("host", "device")]
+    assert made[0].content_hash == made[1].content_hash
+
+
 def test_another_key_or_split_gives_other_boards():
     asked = config()
     sets = [
