@@ -10,9 +10,7 @@ Who is wrong is decided by proof: a valid plan below our optimum refutes us; our
 refutes the peer; and the joint A* has to agree with us wherever it ends.
 """
 
-import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -60,10 +58,7 @@ def compare(agents, seed, mazes, count=BOARDS):
         elif status == Status.OPTIMAL and theirs > ours:
             peer_wrong.append({"board": board, "peer": theirs, "optimum": ours})
     return {
-        "check": "agreement",
-        "agents": agents,
-        "seed": seed,
-        "mazes": mazes,
+        "peer_name": NAME,
         "boards": count,
         **{name: int(value) for name, value in counts.items()},
         "wrong": [{"board": boards[b], "why": why} for b, why in sorted(wrong)],
@@ -96,26 +91,5 @@ def _joint_ends(board, solutions, objective, b, wrong):
     return True
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agents", type=int, choices=range(2, 6), required=True)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 1), metavar=("FIRST", "PAST"))
-    parser.add_argument("--mazes", action="store_true")
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    rows = store.read(args.out) if args.out else []
-    done = {(row["agents"], row["mazes"], row["seed"]) for row in rows if row["check"] == "agreement"}
-    failed = False
-    for seed in range(*args.seeds):
-        if (args.agents, args.mazes, seed) in done:
-            continue
-        row = compare(args.agents, seed, args.mazes) | {"peer_name": NAME} | store.setting("w9-pathfinding")
-        print({name: value for name, value in row.items() if name not in ("command", "versions")}, flush=True)
-        if args.out:
-            store.append(args.out, row)
-        failed = failed or bool(row["wrong"])
-    return int(failed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(store.collect(__doc__, "agreement", compare, kinds=("agents", "mazes"), packages=("w9-pathfinding",)))

@@ -7,9 +7,7 @@ documented table. Rows count (boards, certified, unsolvable) per size and hole r
 are passed over.
 """
 
-import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -48,9 +46,6 @@ def measure(agents, seed, count=BOARDS):
                 }
             )
     return {
-        "check": "completeness",
-        "agents": agents,
-        "seed": seed,
         "boards": count,
         "undetermined": int((status == Status.UNDETERMINED).sum()),
         "plans_refused": int(broken.sum()),
@@ -59,21 +54,5 @@ def measure(agents, seed, count=BOARDS):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agents", type=int, choices=range(2, 6), required=True)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 1), metavar=("FIRST", "PAST"))
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    done = {(row["agents"], row["seed"]) for row in store.read(args.out)} if args.out else set()
-    for seed in range(*args.seeds):
-        if (args.agents, seed) in done:
-            continue
-        row = measure(args.agents, seed) | store.setting()
-        print({name: row[name] for name in ("agents", "seed", "boards", "undetermined", "plans_refused")}, flush=True)
-        if args.out:
-            store.append(args.out, row)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(store.collect(__doc__, "completeness", measure))

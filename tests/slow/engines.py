@@ -7,9 +7,7 @@ the 200,000 boards of the full check. Seeds are independent, so they can be spre
 --out each appends a row, and seeds that have one are passed over. Exits with 1 when the engines contradict each other.
 """
 
-import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -22,8 +20,10 @@ BOARDS = 2000
 LABELS = ("status", "sum_of_costs", "makespan", "lower_bound", "single_path_bound", "needs_wait", "interacts")
 
 
-def compare(agents, seed, objective, count=BOARDS):
+def compare(agents, seed, objective=None, count=BOARDS):
     """Counts of one seed, and each board on which the engines contradict each other."""
+    # Both objectives label both costs; by seed they take turns to decide the plan and needs_wait.
+    objective = objective or ("sum_of_costs", "makespan")[seed % 2]
     mazes = draw_mazes(seed, agents, count // 10)
     boards = draw_boards(seed, agents, count - len(mazes), 0.5)[0] + mazes
     instances = instances_of(boards)
@@ -31,9 +31,6 @@ def compare(agents, seed, objective, count=BOARDS):
     wrong = contradictions(instances, host, device, objective)
     both = (np.asarray(host.status) != Status.UNDETERMINED) & (np.asarray(device.status) != Status.UNDETERMINED)
     return {
-        "check": "engines",
-        "agents": agents,
-        "seed": seed,
         "objective": objective,
         "boards": count,
         "both": int(both.sum()),
@@ -66,26 +63,5 @@ def contradictions(instances, host, device, objective):
     return wrong
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agents", type=int, choices=range(2, 6), required=True)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 1), metavar=("FIRST", "PAST"))
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    rows = store.read(args.out) if args.out else []
-    done = {(row["agents"], row["seed"]) for row in rows if row["check"] == "engines"}
-    failed = False
-    for seed in range(*args.seeds):
-        if (args.agents, seed) in done:
-            continue
-        # Both objectives label both costs; by seed they take turns to decide the plan and needs_wait.
-        row = compare(args.agents, seed, ("sum_of_costs", "makespan")[seed % 2]) | store.setting()
-        print({name: value for name, value in row.items() if name not in ("command", "versions")}, flush=True)
-        if args.out:
-            store.append(args.out, row)
-        failed = failed or bool(row["wrong"])
-    return int(failed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(store.collect(__doc__, "engines", compare))

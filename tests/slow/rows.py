@@ -1,5 +1,6 @@
 """Rows of measurements: one JSON object a line, with what it takes to repeat them."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -15,7 +16,11 @@ def setting(*packages):
     import numba
 
     module = sys.modules["__main__"].__spec__
-    command = " ".join(["python", "-m", module.name if module else "pytest", *sys.argv[1:]])
+    words = sys.argv[1:]
+    if "--out" in words:  # where a row was kept changes nothing in it
+        at = words.index("--out")
+        words = words[:at] + words[at + 2 :]
+    command = " ".join(["python", "-m", module.name if module else "pytest", *words])
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=RESULTS).stdout.strip()
     versions = {name: version(name) for name in ("jax", "numba", "numpy", *packages)}
     return {
@@ -34,3 +39,29 @@ def read(path):
 def append(path, row):
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def collect(doc, check, measure, *, kinds=("agents",), packages=()):
+    """The command line of a seeded check: a row for each seed that --out has none of; 1 when a row holds a fault.
+
+    `measure(seed=.., agents=.., [mazes=..])` gives the row, `kinds` names the options besides the seed.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--agents", type=int, choices=range(2, 6), required=True)
+    if "mazes" in kinds:
+        parser.add_argument("--mazes", action="store_true")
+    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 1), metavar=("FIRST", "PAST"))
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    rows = read(args.out) if args.out else []
+    failed = False
+    for seed in range(*args.seeds):
+        what = {"seed": seed, **{name: getattr(args, name) for name in kinds}}
+        if any(row["check"] == check and what == {name: row.get(name) for name in what} for row in rows):
+            continue
+        row = {"check": check, **what, **measure(**what), **setting(*packages)}
+        print({name: row[name] for name in row if name not in ("command", "versions", "cells", "open")}, flush=True)
+        if args.out:
+            append(args.out, row)
+        failed |= bool(row.get("wrong") or row.get("plans_refused"))
+    return int(failed)

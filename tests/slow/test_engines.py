@@ -2,17 +2,7 @@
 
 import pytest
 
-import jaxenv
-from tests.slow.boards import draw_boards, instances_of
 from tests.slow.engines import compare
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _device_engine():
-    try:
-        jaxenv.solve(instances_of(draw_boards(0, 2, 1, 0)[0]), engine="device")
-    except jaxenv.JaxenvError as absent:
-        pytest.skip(str(absent))
 
 
 @pytest.mark.parametrize("objective", ["sum_of_costs", "makespan"])
