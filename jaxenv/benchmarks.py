@@ -5,7 +5,7 @@
 | learn | evaluation | 2 | 3..10 alike | .2 | .25 | 1,600 |
 | learn3 | evaluation | 3 | 3..10 alike | .2 | .25 | 800 |
 | validation | validation | 2, or as asked | 3..10 alike | .1 .2 .3 alike | .5 | 480, or as asked |
-| quick | evaluation | 3, 4, 5 alike | from 3, 4, 5 to 10 alike | .1 .2 .3 alike | .5 | 600 |
+| quick | evaluation | 3, 4, 5 | from 3, 4, 5 to 10 alike | .1 .2 .3 alike | .5 | 600 |
 | paper | evaluation | 3, 4, 5 | from 3, 4, 5 to 10 | .1 .2 .3 alike | .25 .5 .75 alike | 3,150: 50 a cell |
 | paper-large | evaluation | as `paper` | as `paper` | as `paper` | as `paper` | 126,000: 2,000 a cell |
 
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class _Set:
-    """What a name stands for: `boards`, shared out to `agents`, sizes, `waits`, classes and `tenths` in this order."""
+    """What a name stands for: `boards`, shared out alike to cells of `agents` and size, then to `waits`, classes, `tenths`."""
 
     split: str
     agents: tuple[int, ...]
@@ -42,22 +42,18 @@ class _Set:
     waits: tuple[Fraction, ...]  # shares that need a wait
 
     def parts(self) -> list[Part]:
-        """The classes to fill, everything alike by largest remainder."""
+        """The classes to fill, by largest remainder at every level."""
         parts = []
-        for agents, of_agents in _shared(self.agents, self.boards, weights=self._weights()):
-            for size, of_size in _shared(_sizes(agents), of_agents):
-                for number, (waits, of_waits) in enumerate(_shared(self.waits, of_size)):
-                    classes = largest_remainder([waits, 1 - waits], of_waits)
-                    for needs_wait, wanted in zip((True, False), classes, strict=True):
-                        for k, (tenth, count) in enumerate(_shared(self.tenths, wanted)):
-                            group = number * len(self.tenths) + k
-                            if count:
-                                parts.append(Part(agents, size, needs_wait, tenth * _TENTH, count, group))
+        cells = [(agents, size) for agents in self.agents for size in _sizes(agents)]
+        for (agents, size), of_cell in _shared(cells, self.boards):
+            for number, (waits, of_waits) in enumerate(_shared(self.waits, of_cell)):
+                classes = largest_remainder([waits, 1 - waits], of_waits)
+                for needs_wait, wanted in zip((True, False), classes, strict=True):
+                    for k, (tenth, count) in enumerate(_shared(self.tenths, wanted)):
+                        group = number * len(self.tenths) + k
+                        if count:
+                            parts.append(Part(agents, size, needs_wait, tenth * _TENTH, count, group))
         return parts
-
-    def _weights(self) -> list[Fraction]:
-        """Agents alike, but where several wait ratios make cells of equal numbers: there all cells alike."""
-        return [Fraction(len(_sizes(agents)) if len(self.waits) > 1 else 1) for agents in self.agents]
 
 
 def _sizes(agents: int) -> range:
@@ -65,8 +61,8 @@ def _sizes(agents: int) -> range:
     return range(max(MIN_SIZE, agents), Limits().max_size + 1)
 
 
-def _shared(kinds: Sequence[_T], count: int, weights: Sequence[Fraction] | None = None) -> Iterator[tuple[_T, int]]:
-    return zip(kinds, largest_remainder(weights or [Fraction(1)] * len(kinds), count), strict=True)
+def _shared(kinds: Sequence[_T], count: int) -> Iterator[tuple[_T, int]]:
+    return zip(kinds, largest_remainder([Fraction(1)] * len(kinds), count), strict=True)
 
 
 _QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
