@@ -2,9 +2,7 @@
 
 import math
 
-from experiments.recipe import Recipe
-
-_BOARDS = {"learn": 1600, "learn3": 800, "quick": 600, "paper": 3150, "paper-large": 126_000}
+from experiments.recipe import BOARDS, Recipe
 
 
 def budget(recipe: Recipe) -> list[str]:
@@ -16,7 +14,7 @@ def budget(recipe: Recipe) -> list[str]:
     if steps < 0:  # epochs are counted then, one unless told
         steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * recipe.boards_per_stage * group / rollouts)
     sets: dict[str, int] = {
-        name: min(_BOARDS[name], recipe.evaluation.limit or _BOARDS[name]) for name in recipe.evaluation.sets
+        name: min(BOARDS[name], recipe.evaluation.limit or BOARDS[name]) for name in recipe.evaluation.sets
     }
     judged = recipe.validation.count + sum(sets.values())
     trained = recipe.stages * steps * rollouts

@@ -5,18 +5,18 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from experiments.errors import ExperimentError, RecipeError
-from experiments.recipe import Recipe, load
+from experiments.recipe import BOARDS, Recipe, load
 from experiments.run import COMMANDS
-from experiments.stepio import explain, write_json
+from experiments.standalone import run_alone, run_and_tell
+from experiments.stepio import explain
 
 
 def main(command: str, argv: Sequence[str]) -> int:
@@ -97,9 +97,7 @@ def _latest() -> Path:
 def _generate_options(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--config", metavar="FILE", type=Path, help="JSON with `maps`, as the engineer writes it")
-    source.add_argument(
-        "--benchmark", metavar="NAME", help="a fixed set: learn, learn3, validation, quick, paper, paper-large"
-    )
+    source.add_argument("--benchmark", metavar="NAME", help=f"a fixed set: validation, {', '.join(BOARDS)}")
     parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
     parser.add_argument("--count", type=int, help="boards (default: 1000, or the fixed set's own)")
     parser.add_argument("--num-agents", type=int, help="agents on each board (default: 2, or the fixed set's own)")
@@ -123,7 +121,7 @@ def _generate(parsed: argparse.Namespace) -> None:
             "stage": 0,
             "objective": parsed.objective,
         }
-    _alone("generate", parsed.out, job)
+    run_alone("generate", parsed.out, job)
 
 
 def _solve_options(parser: argparse.ArgumentParser) -> None:
@@ -150,17 +148,7 @@ def _solve(parsed: argparse.Namespace) -> int:
         lines = (out / "solutions.jsonl").read_text(encoding="utf-8").splitlines()
         return any(json.loads(line)["status"] == "undetermined" for line in lines)
 
-    return _told("solve", parsed.out, job, undetermined)
-
-
-def _told(kind: str, out: Path | None, job: dict[str, Any], found: Callable[[Path], bool]) -> int:
-    """Run a step and print what it has for people; 1 where it `found` something. Kept only where `out` is named."""
-    with tempfile.TemporaryDirectory() as scratch:
-        made = _step(kind, out or Path(scratch) / kind, job)
-        print((made / "shown.txt").read_text(encoding="utf-8"), end="")
-        if out is not None:
-            print(made)
-        return int(found(made))
+    return run_and_tell("solve", parsed.out, job, undetermined)
 
 
 def _train_options(parser: argparse.ArgumentParser) -> None:
@@ -177,7 +165,7 @@ def _train(parsed: argparse.Namespace) -> None:
     recipe = _recipe(parsed)
     job = next(step.job for step in steps_of(recipe) if step.kind == "train_stage")
     changed = {"data": str(parsed.data), "model": parsed.model or recipe.model, "prior_valid": parsed.prior_valid}
-    _alone("train_stage", parsed.out, {**job, **changed, "resume": False}, recipe.threads)
+    run_alone("train_stage", parsed.out, {**job, **changed, "resume": False}, recipe.threads)
 
 
 def _evaluate_options(parser: argparse.ArgumentParser) -> None:
@@ -193,7 +181,7 @@ def _evaluate(parsed: argparse.Namespace) -> None:
     recipe = _recipe(parsed)
     job = next(step.job for step in steps_of(recipe) if step.kind == "evaluate")
     sets = {folder.absolute().name: str(folder) for folder in parsed.data}
-    _alone("evaluate", parsed.out, {**job, "model": parsed.model or recipe.model, "sets": sets}, recipe.threads)
+    run_alone("evaluate", parsed.out, {**job, "model": parsed.model or recipe.model, "sets": sets}, recipe.threads)
 
 
 def _engineer_options(parser: argparse.ArgumentParser) -> None:
@@ -216,7 +204,7 @@ def _engineer(parsed: argparse.Namespace) -> None:
         recipe = recipe.model_copy(update={"stages": int(number) + 2})
     steps = {step.out: step for step in steps_of(recipe)}
     job = resolve(steps[f"{stage.name}/engineer"].job, stage.parent)
-    _alone("engineer", parsed.out, job, recipe.threads)
+    run_alone("engineer", parsed.out, job, recipe.threads)
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:
@@ -277,7 +265,7 @@ def _reverify(parsed: argparse.Namespace) -> int:
         raise RunFolderError(f"there is no run in {parsed.run}")
     recipe = load(str(run / RECIPE))
     job = {"run": str(run), "sets": str(run / SETS), "style": recipe.style, "objective": recipe.objective}
-    return _told("reverify", parsed.out, job, lambda out: bool((out / "changes.jsonl").stat().st_size))
+    return run_and_tell("reverify", parsed.out, job, lambda out: bool((out / "changes.jsonl").stat().st_size))
 
 
 def _warmstart_options(parser: argparse.ArgumentParser) -> None:
@@ -295,37 +283,7 @@ def _warmstart_options(parser: argparse.ArgumentParser) -> None:
 
 def _warmstart(parsed: argparse.Namespace) -> None:
     job = {"seed": parsed.seed, "ship": parsed.ship}
-    _alone("warmstart", parsed.out, job, parsed.threads, fresh=False)
-
-
-def _alone(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> None:
-    """Run one step outside a run folder; prints the output's path."""
-    print(_step(kind, out, job, threads, fresh=fresh))
-
-
-def _step(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> Path:
-    """Run one step outside a run folder, its log and metrics beside its output, whose path it returns."""
-    from experiments.errors import RunFolderError
-    from experiments.process import run_step
-    from experiments.progress import Display
-
-    out = out.absolute()
-    if fresh and out.exists():
-        raise RunFolderError(f"{out} exists already; choose another place with --out")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    log = out.with_name(f"{out.name}.log")
-    part = out.with_name(f".{out.name}.part") if fresh else out
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    fixed = {"name": kind, "out": str(part), "metrics": str(out.with_name(f"{out.name}.metrics.jsonl"))}
-    with tempfile.TemporaryDirectory() as scratch, Display(Console(stderr=True), 1) as display:
-        file = Path(scratch) / "job.json"
-        write_json(file, {**job, **fixed, "threads": threads or cores})
-        display.start(kind, 1)
-        module = f"experiments.steps.{kind}"
-        run_step(module, file, log, threads=threads, on_progress=display.update, on_tick=display.tick)
-    if fresh:
-        part.rename(out)
-    return out
+    run_alone("warmstart", parsed.out, job, parsed.threads, fresh=False)
 
 
 _COMMANDS = {

@@ -20,6 +20,9 @@ from policy.errors import RewardError
 from policy.reward import check_reward
 
 FOLDER = Path(__file__).resolve().parent / "recipes"
+SetName = Literal["learn", "learn3", "quick", "paper", "paper-large"]
+# Boards in each, as `jaxenv.benchmarks` makes them; written again, for the driver does not import jax.
+BOARDS: dict[SetName, int] = {"learn": 1600, "learn3": 800, "quick": 600, "paper": 3150, "paper-large": 126_000}
 # The run itself sets these; a recipe that sets them too would be silently overruled.
 _OWNED = {
     "output_dir": "the run folder decides",
@@ -88,7 +91,7 @@ class RehearsalBlock(_Block):
 class EvaluationBlock(_Block):
     """Which fixed sets the starter and every checkpoint are measured on."""
 
-    sets: tuple[Literal["learn", "learn3", "quick", "paper", "paper-large"], ...] = ("learn", "learn3")
+    sets: tuple[SetName, ...] = ("learn", "learn3")
     limit: int | None = Field(None, ge=1, description="take only the first boards of each set, for quick tests")
     batch: int = Field(256, ge=1)
 

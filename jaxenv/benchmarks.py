@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class _Set:
-    """What a name stands for: `boards`, shared out alike to cells of `agents` and size, then to `waits`, classes, `tenths`."""
+    """What a name stands for: `boards` shared out to cells of `agents` and size, then to `waits`, classes, `tenths`."""
 
     split: str
     agents: tuple[int, ...]

@@ -140,7 +140,9 @@ class RehearsingTrainer(GRPOTrainer):
         self, prompt_ids: Any, images: Any, multimodal_fields: Any, num_generations: int, *rest: Any, **more: Any
     ) -> tuple[list[list[int]], Any]:
         """TRL's, or `policy.decoding` where transformers samples."""
-        if self.use_vllm or self.use_transformers_continuous_batching or images is not None or multimodal_fields:
+        plain = not (self.use_vllm or self.use_transformers_continuous_batching or multimodal_fields)
+        # Over several processes weights may be sharded; TRL knows how to gather them.
+        if not plain or images is not None or self.accelerator.num_processes > 1:
             answered: tuple[list[list[int]], Any] = super()._generate_single_turn(
                 prompt_ids, images, multimodal_fields, num_generations, *rest, **more
             )

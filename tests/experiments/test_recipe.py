@@ -1,6 +1,7 @@
 """Recipes: inheritance, overrides, and faults told in one clear line."""
 
 import dataclasses
+from typing import get_args
 
 import pytest
 import yaml
@@ -8,7 +9,8 @@ import yaml
 from experiments import recipe
 from experiments.errors import RecipeError
 from experiments.grpo_keys import GRPO_KEYS
-from experiments.recipe import load
+from experiments.recipe import BOARDS, SetName, load
+from jaxenv.benchmarks import _SETS
 
 
 def write(folder, name, **values):
@@ -107,3 +109,9 @@ def test_the_checked_in_keys_are_the_fields_of_trl():
     from trl import GRPOConfig
 
     assert set(GRPO_KEYS) == {field.name for field in dataclasses.fields(GRPOConfig)}
+
+
+def test_the_sets_a_recipe_may_name_and_their_sizes_are_those_that_can_be_made():
+    fixed = {name: one.boards for name, one in _SETS.items() if name != "validation"}
+    assert fixed == BOARDS
+    assert set(get_args(SetName)) == set(BOARDS)
