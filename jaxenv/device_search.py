@@ -25,7 +25,6 @@ from jaxenv.device_step import (
     Agents,
     Lane,
     after,
-    barrier,
     choose,
     highest,
     pick,
@@ -132,7 +131,6 @@ def _round(
     same = (entry[..., 0] == low) & (entry[..., 1] & jnp.uint32(0xFFFF00FF) == generation | high)
     enough = (entry[..., 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
     known = jnp.max(jnp.where(same & enough, sets, 0), axis=0)
-    known, left_after = barrier((known, left_after))
     goals = tasks.goals[lane.task]
     home = jnp.ones_like(reached)
     for j in range(n):
@@ -158,7 +156,7 @@ def _round(
     frame = jnp.stack([low, high | lane.left.astype(jnp.uint32) << 8, keys, reasons], -1)
     row = jnp.where(push | solved, lane.time, MAX_DEPTH)
     stack = stack.at[lane.task, row].set(frame, mode="drop")
-    frame = barrier(stack[lane.task, jnp.maximum(lane.time - 1, 0)])
+    frame = stack[lane.task, jnp.maximum(lane.time - 1, 0)]
     old_position = unpack_positions(frame[:, 0], frame[:, 1], n)
     old_left = (frame[:, 1] >> 8 & 0xFF).astype(jnp.int32)
     position, chosen, key, reason = [], [], [], []

@@ -8,11 +8,10 @@ An option is a key, 0 for none: 1 + (cost << 3 | kind), so that the cheapest com
 option spends: 0 for a finish or a step toward the goal, 1 for a wait, 2 for a step away.
 """
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxenv.device_graph import BLOCKED
 
@@ -27,7 +26,6 @@ _WAIT = 1 + (1 << 3 | 5)
 _NONE = 63
 _COSTLY = 8  # keys above it spend excess
 
-_T = TypeVar("_T")
 Agents = tuple[jax.Array, ...]  # a scalar for each agent; tuples and not arrays, so that a lane lives in registers
 
 
@@ -49,12 +47,6 @@ class Lane(NamedTuple):
     chosen: Agents  # position after the step, of those who have chosen
     key: Agents  # the option chosen last
     reason: Agents  # bit set of the agents that closed options of this one
-
-
-def barrier(values: _T) -> _T:
-    """The same values, computed once: else XLA computes them anew for every later use, and compiles for minutes."""
-    kept: _T = lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
-    return kept
 
 
 def pick(values: Agents, index: jax.Array) -> jax.Array:
@@ -141,12 +133,10 @@ def choose(lane: Lane, words: jax.Array, width: int) -> Lane:
         too_much = key - 1 >> 3 > slack
         best = jnp.where(is_open & ~too_much & (blockers == 0), jnp.minimum(best, key), best)
         options.append((key, is_open, too_much, blockers))
-    best, options = barrier((best, options))
     why = pick(lane.reason, i) | 1 << i
     for key, is_open, too_much, blockers in options:
         passed = is_open & (key < best)
         why |= jnp.where(passed, jnp.where(too_much, payers, blockers & -blockers), 0)
-    why = barrier(why)
 
     found = active & (best < _NONE)
     failed = active & (best == _NONE)
