@@ -18,7 +18,7 @@ help:
 	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
 	@echo "make bench        the solver's speed against a peer, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
-	@echo "make warmstart    rebuild the shipped starter model from nothing (hours)"
+	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
 	@echo "make seeds        the gain over five seeds, a line each in experiments/results (RECIPE=starter-long SEEDS='0 1')"
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove the environment and the caches"
