@@ -4,9 +4,9 @@
 takes them in chunks, and the compiled code holds no interpreter lock. All limits are counts, so a label never depends
 on the machine.
 
-A board first gets a quick search with a small table of nogoods. What is left open gets pair tables, then in each round
-the exhaustion of the joint space (unless the board is known to be solvable) and searches with more steps and a larger
-table, up to `max_steps`.
+A board first gets a quick search with a small table of nogoods. What is left open is looked at in rounds, each with
+more of everything: the joint space is exhausted from both ends (unless the board is known to be solvable), then it is
+searched, up to `max_steps`. Pair tables cost as much as many thousand steps, so the first of these rounds does without.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ from numba import njit
 from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, can_get_home
 from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, link_cells, number_cells
 from jaxenv.host_label import Tables, costs, label_board
-from jaxenv.host_pairs import INFINITE, MAX_PAIRS, fill_pair_tables, pair_bound
+from jaxenv.host_pairs import MAX_PAIRS, fill_pair_excesses, pair_bound
 from jaxenv.host_search import MAX_DEPTH, new_work
 
 DEFAULT_MAX_STEPS = 10_000_000
@@ -30,12 +30,14 @@ MAX_PLAN = 128  # the largest horizon a plan is stored with
 _UNDETERMINED, _OPTIMAL, _UNSOLVABLE = 0, 1, 2
 # Rounds, the quick look first: steps and nogoods of each search, and states kept from each end when the joint space is
 # exhausted.
-_STEPS = (1_000, 20_000, 200_000, 1 << 62)
-_NOGOOD_BITS = (10, 14, 17, 20)
+_STEPS = (1_000, 10_000, 200_000, 1 << 62)
+_NOGOOD_BITS = (10, 13, 16, 20)
 _ENTRIES = (0, 1 << 12, 1 << 15, 1 << 20)
-# Boards a thread takes at once: many easy ones, few hard ones.
+_FIRST_WITH_PAIRS = 2
+# Boards a thread takes at once: many easy ones (but enough parts for all threads), few hard ones.
 _CHUNK = 512
-_HARD_CHUNK = 8
+_PARTS_PER_THREAD = 4
+_HARD_CHUNK = 4
 
 
 @njit(nogil=True)
@@ -60,7 +62,9 @@ def _write_solution(b, board, singles, result, path, cells, out):  # type: ignor
 
 
 @njit(nogil=True)
-def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out):  # type: ignore[no-untyped-def]
+def _solve_some(  # type: ignore[no-untyped-def]
+    boards, size, num_agents, holes, starts, goals, by_makespan, cost_alone, max_steps, thorough, out
+):
     """Label the boards numbered in `boards`: a quick look at each, or (`thorough`) all rounds after it."""
     out_status, _, _, out_bound, _, out_single, _, _ = out
     area = holes.shape[1] * holes.shape[1]
@@ -103,14 +107,14 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
         status = _UNDETERMINED
         solvable = UNKNOWN
         if thorough:
-            result[1] = max(longest, fill_pair_tables(board, excesses, times))
-            if result[1] >= INFINITE:
-                solvable = UNREACHABLE_TOGETHER
-            else:
-                result[0] = pair_bound(first, n, excesses, count)[0]
-                for i in range(n):
-                    fill_distances(neighbours, count, first[i], to_starts[i], queue)
+            for i in range(n):
+                fill_distances(neighbours, count, first[i], to_starts[i], queue)
         for k in rounds:
+            if k == _FIRST_WITH_PAIRS:
+                if fill_pair_excesses(board, excesses):
+                    result[0] = max(result[0], pair_bound(first, n, excesses, count, 0)[0])
+                else:
+                    solvable = UNREACHABLE_TOGETHER
             if thorough:
                 if solvable == UNKNOWN:
                     solvable = can_get_home(board, to_starts, _ENTRIES[k])
@@ -118,8 +122,9 @@ def _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max
                     status = _UNSOLVABLE
                     break
                 nogoods = np.empty(1 << _NOGOOD_BITS[k], np.uint64)
-            tables = Tables(nogoods, thorough, excesses, times)
-            if label_board(board, singles, by_makespan, min(max_steps, _STEPS[k]), tables, work, path, result):
+            tables = Tables(nogoods, k >= _FIRST_WITH_PAIRS, excesses, times)
+            steps = min(max_steps, _STEPS[k])
+            if label_board(board, singles, by_makespan, cost_alone, steps, tables, work, path, result):
                 if result[3] <= MAX_PLAN:
                     status = _OPTIMAL
                 break
@@ -151,8 +156,10 @@ def _cached_entry(fingerprint: int) -> Any:
     """
 
     @njit(cache=True, nogil=True)
-    def entry(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out):  # type: ignore[no-untyped-def]
-        _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, max_steps, thorough, out)
+    def entry(  # type: ignore[no-untyped-def]
+        boards, size, num_agents, holes, starts, goals, by_makespan, cost_alone, max_steps, thorough, out
+    ):
+        _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, cost_alone, max_steps, thorough, out)
         return fingerprint
 
     return entry
@@ -170,11 +177,14 @@ def host_solve(
     goals: np.ndarray,
     objective: str = "sum_of_costs",
     max_steps: int | None = None,
+    *,
+    cost_alone: bool = False,
 ) -> dict[str, np.ndarray]:
     """Label well-formed boards (arrays as in `Instances`); keys as in `Solutions`, and the plans' actions and lengths.
 
     `max_steps` bounds each of the searches that a board needs. With few steps (at most a quick look's) neither pair
-    tables nor exhaustion are tried, so that a caller who wants only easy boards pays for no others.
+    tables nor exhaustion are tried, so that a caller who wants only easy boards pays for no others. `cost_alone` is for
+    comparisons with solvers that find no more: the sum of costs and a plan, makespan -1, needs_wait False.
     """
     # Numba compiles once more for every other dtype, layout and for read-only arrays (which JAX hands out).
     size, num_agents, starts, goals = (np.require(x, np.int32, ["C", "W"]) for x in (size, num_agents, starts, goals))
@@ -193,7 +203,9 @@ def host_solve(
     out = (status, sum_of_costs, makespan, lower_bound, needs_wait, single_path_bound, actions, lengths)
 
     def work(chosen: np.ndarray, thorough: bool) -> None:
-        made_from = _entry(chosen, size, num_agents, holes, starts, goals, by_makespan, steps, thorough, out)
+        made_from = _entry(
+            chosen, size, num_agents, holes, starts, goals, by_makespan, cost_alone, steps, thorough, out
+        )
         if made_from != _FINGERPRINT:
             raise RuntimeError("the solver's compiled code is stale; delete jaxenv/__pycache__")
 
@@ -207,7 +219,7 @@ def host_solve(
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, parts, [thorough] * len(parts)))
 
-    share(np.arange(boards), _CHUNK, False)
+    share(np.arange(boards), min(_CHUNK, 1 + boards // (_PARTS_PER_THREAD * numba.get_num_threads())), False)
     if steps > _STEPS[0]:
         share(np.flatnonzero(status == _UNDETERMINED), _HARD_CHUNK, True)
     return {

@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from jaxenv.host_graph import MAX_AGENTS
-from jaxenv.host_pairs import FINISHED
-from jaxenv.host_search import EXHAUSTED, GAVE_UP, SOLVED, search
+from jaxenv.host_pairs import FINISHED, fill_pair_times
+from jaxenv.host_search import EXHAUSTED, GAVE_UP, SOLVED, search, unpack
 
 _MAX_EXCESS = 1_000  # far above what a plan of the longest horizon can spend
 
@@ -60,8 +60,8 @@ def _is_legal(path, depth, board):  # type: ignore[no-untyped-def]
 def _take_plan(work, depth, board, path):  # type: ignore[no-untyped-def]
     """Copy the plan that a search left in its stack to `path`; returns its costs and whether somebody waits."""
     for t in range(depth + 1):
-        for i in range(board.num_agents):
-            path[t, i] = work[0][t, i] & (FINISHED - 1)
+        unpack(work[0][t], board.num_agents, path[t])
+        path[t] &= FINISHED - 1
     arrivals = np.empty(MAX_AGENTS, np.int64)
     waits = costs(path, depth, board.goals, board.num_agents, arrivals)
     total = 0
@@ -75,11 +75,11 @@ def _take_plan(work, depth, board, path):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def label_board(board, singles, by_makespan, max_steps, tables, work, path, result):  # type: ignore[no-untyped-def]
+def label_board(board, singles, by_makespan, cost_alone, max_steps, tables, work, path, result):  # type: ignore[no-untyped-def]
     """Find both optima, a plan (into `path`) and needs_wait; returns whether all of them could be determined.
 
     `result` holds excess, makespan, needs_wait and the length of the path. Its first two are proven lower bounds when
-    this is called, and when it has returned False.
+    this is called, and when it has returned False. `cost_alone`: only the sum of costs and its plan.
     """
     nogoods = tables.nogoods
     pairs = tables.with_pairs
@@ -94,6 +94,11 @@ def label_board(board, singles, by_makespan, max_steps, tables, work, path, resu
     if total != singles + excess:
         raise RuntimeError("the solver's plan does not cost what it claims: report this board")
     depth = makespan
+    if cost_alone:
+        result[1] = -1
+        result[2] = 0
+        result[3] = depth
+        return True
     # Every step costs 0, 1 (a wait) or 2, so an odd excess has a wait in it.
     if not by_makespan and waits and excess % 2 == 0:
         outcome, _, _ = search(board, False, True, excess, excess, max_steps, nogoods, tables.excesses, pairs, work)
@@ -102,6 +107,8 @@ def label_board(board, singles, by_makespan, max_steps, tables, work, path, resu
         waits = outcome == EXHAUSTED
 
     nogoods[:] = 0
+    if pairs and result[1] < makespan:
+        result[1] = max(result[1], fill_pair_times(board, tables.times))
     if result[1] < makespan:
         outcome, time, found_depth = search(
             board, True, False, result[1], makespan - 1, max_steps, nogoods, tables.times, pairs, work

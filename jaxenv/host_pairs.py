@@ -125,43 +125,52 @@ def _places_before(neighbours, place, finished, goal, distance, places, costs): 
 
 
 @njit(nogil=True)
-def fill_pair_tables(board, excesses, times):  # type: ignore[no-untyped-def]
-    """Both tables of every pair (higher agent first); returns the bound on the makespan, INFINITE for a hopeless pair.
+def fill_pair_excesses(board, excesses):  # type: ignore[no-untyped-def]
+    """The table of every pair (higher agent first); False when some pair can never get home together."""
+    for i in range(board.num_agents):
+        for j in range(i):
+            table = excesses[PAIR[i, j]]
+            _fill_pair_excesses(
+                board.neighbours, board.num_cells, board.goals[i], board.goals[j],
+                board.distance[i], board.distance[j], table,
+            )  # fmt: skip
+            if table[board.starts[i], board.starts[j]] >= INFINITE:
+                return False
+    return True
 
-    Of a hopeless pair no excesses are filled.
-    """
-    least_time = np.int64(0)
+
+@njit(nogil=True)
+def fill_pair_times(board, times):  # type: ignore[no-untyped-def]
+    """The table of every pair (higher agent first); returns the bound on the makespan that follows."""
+    least = np.int64(0)
     for i in range(board.num_agents):
         for j in range(i):
             table = times[PAIR[i, j]]
             _fill_pair_times(board.neighbours, board.num_cells, board.goals[i], board.goals[j], table)
-            least_time = max(least_time, np.int64(table[board.starts[i], board.starts[j]]))
-            if least_time >= INFINITE:
-                return least_time
-    for i in range(board.num_agents):
-        for j in range(i):
-            _fill_pair_excesses(
-                board.neighbours, board.num_cells, board.goals[i], board.goals[j],
-                board.distance[i], board.distance[j], excesses[PAIR[i, j]],
-            )  # fmt: skip
-    return least_time
+            least = max(least, np.int64(table[board.starts[i], board.starts[j]]))
+    return least
 
 
 @njit(nogil=True)
-def pair_bound(codes, n, pairs, finished):  # type: ignore[no-untyped-def]
+def pair_bound(codes, n, pairs, finished, enough):  # type: ignore[no-untyped-def]
     """The best bound on the joint excess from the pairs' excesses, and the set of agents it speaks of.
 
+    (0, nobody) when it cannot be above `enough`, which is seen at once from the sum over all pairs.
     Disjoint pairs add up; in a triangle every agent's excess is counted twice, so half the sum (rounded up) is a bound.
     `finished` is the index of a finished agent in the tables.
     """
     best = 0
     who = 0
+    total = 0
     w = np.zeros((MAX_AGENTS, MAX_AGENTS), np.int64)
     for i in range(n):
         a = finished if codes[i] & FINISHED else codes[i]
         for j in range(i):
             b = finished if codes[j] & FINISHED else codes[j]
             w[i, j] = w[j, i] = pairs[PAIR[i, j], a, b]
+            total += w[i, j]
+    if total <= enough:
+        return best, who
     for i in range(n):
         for j in range(i):
             first = w[i, j]
