@@ -36,8 +36,8 @@ class _Labels(NamedTuple):
     lengths: np.ndarray  # i32[B, N]
 
 
-def _label(boards: Group, by_makespan: bool, max_steps: int) -> _Labels:
-    """Every label of boards of one number of agents."""
+def _label(boards: Group, by_makespan: bool, max_steps: int, cost_alone: bool) -> _Labels:
+    """Every label of boards of one number of agents, or the sum of costs and its plan alone."""
     everyone = np.arange(len(boards.starts))
     found = search(boards, everyone, by_time=False, no_wait=False, low=0, high=MAX_BUDGET, max_steps=max_steps)
     cut_off = (found.alone == UNREACHABLE).any(1)
@@ -56,6 +56,8 @@ def _label(boards: Group, by_makespan: bool, max_steps: int) -> _Labels:
         lengths=found.costs.copy(),
     )
     labels.status[cut_off] = Status.UNSOLVABLE
+    if cost_alone:
+        return labels._replace(makespan=np.full_like(labels.makespan, -1), needs_wait=np.zeros_like(labels.needs_wait))
 
     # Both kinds of search of the second pass in one queue.
     faster = np.flatnonzero(found.solved & (longest < labels.makespan))
@@ -120,10 +122,13 @@ def device_solve(
     goals: np.ndarray,
     objective: str = "sum_of_costs",
     max_steps: int | None = None,
+    *,
+    cost_alone: bool = False,
 ) -> dict[str, np.ndarray]:
     """Label well-formed boards (arrays as in `Instances`); keys as in `Solutions`, and the plans' actions and lengths.
 
-    `max_steps` bounds each of the searches that a board needs, and is rounded up to a full joint step.
+    `max_steps` bounds each of the searches that a board needs, and is rounded up to a full joint step. `cost_alone`:
+    only the first pass, by the sum of costs, as for `host_solve`.
     """
     boards, agents = starts.shape[:2]
     width = holes.shape[-1]
@@ -143,6 +148,7 @@ def device_solve(
             Group(holes[chosen], *cells),
             objective == "makespan",
             DEFAULT_MAX_STEPS if max_steps is None else max_steps,
+            cost_alone,
         )
         optimal = labels.status == Status.OPTIMAL
         for name in ("status", "lower_bound", "single_path_bound"):

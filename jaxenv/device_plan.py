@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from jaxenv.device_search import MAX_DEPTH, unpack_positions
 from jaxenv.device_step import CELL
+from jaxenv.types import Action
 
 
 class Replay(NamedTuple):
@@ -29,22 +30,30 @@ def replay(holes: jax.Array, starts: jax.Array, goals: jax.Array, stack: jax.Arr
     """
     n, size = starts.shape[0], holes.shape[0]
     times = jnp.arange(MAX_DEPTH + 1, dtype=jnp.int32)
-    positions = jnp.stack(unpack_positions(stack[:, 0], stack[:, 1], n), -1) & CELL
-    path = jnp.concatenate([positions, goals[None]])
-    path = jnp.where((times < depth)[:, None], path, goals)
-    costs = jnp.max(jnp.where(path != goals, times[:, None] + 1, 0), axis=0)
-
-    here, there = path[:-1], path[1:]
-    row, column = jnp.divmod(path, size)
-    down, right = row[1:] - row[:-1], column[1:] - column[:-1]
-    linked = jnp.all(jnp.abs(down) + jnp.abs(right) <= 1)
-    on_map = jnp.all((path >= 0) & (row < size) & ~holes[jnp.minimum(row, size - 1), column])
-    others = ~jnp.eye(n, dtype=bool)
-    meet = jnp.any((there[:, :, None] == there[:, None, :]) & others)
-    swap = jnp.any((there[:, :, None] == here[:, None, :]) & (here[:, :, None] == there[:, None, :]) & others)
-    legal = jnp.all(path[0] == starts) & linked & on_map & ~meet & ~swap
-
-    action = jnp.where(down != 0, jnp.where(down < 0, 1, 2), jnp.where(right != 0, jnp.where(right < 0, 3, 4), 0))
-    before = times[:-1, None] < costs
-    waits = jnp.any(before & (here == there))
-    return Replay(legal, costs, waits, jnp.where(before, action, 0).astype(jnp.int8).T)
+    cells = holes.reshape(-1)
+    # A row of its own for each agent: XLA makes better loops of these than of one array with a short axis.
+    positions = unpack_positions(stack[:, 0], stack[:, 1], n)
+    paths = [
+        jnp.where(times < depth, jnp.append(position & CELL, goal), goal)
+        for position, goal in zip(positions, goals, strict=True)
+    ]
+    legal, waits = jnp.bool_(True), jnp.bool_(False)
+    costs, actions = [], []
+    for j, path in enumerate(paths):
+        here, there = path[:-1], path[1:]
+        cost = jnp.max(jnp.where(path != goals[j], times + 1, 0))
+        costs.append(cost)
+        down, right = there // size - here // size, there % size - here % size
+        on_map = jnp.all((path >= 0) & (path < size * size) & ~cells[jnp.clip(path, 0, size * size - 1)])
+        legal &= (path[0] == starts[j]) & on_map & jnp.all(jnp.abs(down) + jnp.abs(right) <= 1)
+        for other in paths[:j]:
+            meet = there == other[1:]
+            swap = (there == other[:-1]) & (here == other[1:])
+            legal &= ~jnp.any(meet | swap)
+        vertical = jnp.where(down < 0, Action.UP, Action.DOWN)
+        horizontal = jnp.where(right < 0, Action.LEFT, Action.RIGHT)
+        action = jnp.where(down != 0, vertical, jnp.where(right != 0, horizontal, Action.WAIT))
+        before = times[:-1] < cost
+        waits |= jnp.any(before & (here == there))
+        actions.append(jnp.where(before, action, Action.WAIT).astype(jnp.int8))
+    return Replay(legal, jnp.stack(costs), waits, jnp.stack(actions))

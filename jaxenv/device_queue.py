@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxenv.device_graph import UNREACHABLE, goal_distances, option_words
+from jaxenv.device_graph import UNREACHABLE, board_words
 from jaxenv.device_plan import replay
 from jaxenv.device_search import Tasks, work_off
 from jaxenv.device_step import GAVE_UP, SOLVED
 
 # Searches of a queue and lanes that work it off, on each device; the smallest queue that holds what there is is taken.
 # A queue has fewer than 2^16 searches: a nogood carries the number of its lane's search in two bytes.
-CHUNKS = ((512, 256), (4_096, 512), (16_384, 1_024))
+CHUNKS = ((512, 256), (4_096, 512), (16_384, 512))
 _BOARDS = "boards"  # the axis of the device mesh
 
 _Array = TypeVar("_Array", jax.Array, np.ndarray)
@@ -48,7 +48,7 @@ class Found(NamedTuple, Generic[_Array]):
 
 def _search_shard(tasks: Tasks, real: jax.Array, max_steps: jax.Array, lanes: int) -> Found[jax.Array]:
     """The searches of one device; those that are not `real` (bool[M]) come last and are left out."""
-    words = jax.vmap(lambda holes, goals: option_words(goal_distances(holes, goals)))(tasks.holes, tasks.goals)
+    words = board_words(tasks.holes, tasks.goals)
     alone = (jnp.take_along_axis(words, tasks.starts[:, :, None], axis=2)[:, :, 0] >> 8).astype(jnp.int32)
     cut_off = jnp.any(alone == UNREACHABLE, axis=1)
     tasks = tasks._replace(high=jnp.where(cut_off, tasks.low - 1, tasks.high))

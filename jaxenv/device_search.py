@@ -24,8 +24,9 @@ from jaxenv.device_step import (
     SOLVED,
     Agents,
     Lane,
+    advance,
     after,
-    choose,
+    decide,
     highest,
     pick,
     spenders,
@@ -114,8 +115,17 @@ def _round(
     """N choices of every lane, then the bookkeeping of those whose joint step is complete or refuted."""
     lane, stack, nogoods = memory
     n, width = tasks.starts.shape[1], tasks.holes.shape[-1]
-    choices = jax.vmap(choose, in_axes=(0, None, None))
-    lane = lax.fori_loop(0, n, lambda _, x: choices(x, words, width), lane)
+    # What many results are made of is computed in a loop of one turn, which XLA cannot know and unroll. Else it would
+    # fuse the work into each of the results and do it anew for each: three times the running time on a CPU.
+    once = jnp.minimum(max_steps, 1)
+    zero = jnp.zeros_like(lane.mode)
+
+    def choose(lane: Lane) -> Lane:
+        decisions = jax.vmap(decide, in_axes=(0, None, None))
+        best, why = lax.fori_loop(0, once, lambda *_: decisions(lane, words, width), (zero, zero))
+        return jax.vmap(advance, in_axes=(0, 0, 0, None))(lane, best, why, width)
+
+    lane = lax.fori_loop(0, n, lambda _, x: choose(x), lane)
 
     everyone = (1 << n) - 1
     size = 1 << _NOGOOD_BITS
@@ -123,14 +133,27 @@ def _round(
     generation = lane.generation.astype(jnp.uint32) << 16
     reached, refuted = lane.mode == REACHED, lane.mode == REFUTED
 
+    # A refuted step is remembered for its set, or for all agents: a set that holds one that fails fails too.
+    # Before the look-up, which is of other lanes' tables: the other way round XLA would copy all tables.
+    sets = _remembered_sets(n)
+    why = pick(lane.reason, lane.agent)
+    members = jnp.where(jnp.any(why == sets, axis=0), why, everyone)
+    low, high = _pack_positions(lane.position, members)
+    slot = jnp.where(refuted, table + _slot(low, high), nogoods.shape[0])
+    value = high | lane.left.astype(jnp.uint32) << 8 | generation
+    nogoods = nogoods.at[slot].set(jnp.stack([low, value], -1), mode="drop")
+
     # A complete step: is it the end, or refuted already?
     left_after = jnp.where(lane.by_time == 1, lane.left - 1, lane.left - sum(spent(lane, key) for key in lane.key))
-    sets = _remembered_sets(n)
-    low, high = _pack_positions(lane.chosen, sets)
-    entry = nogoods[table + _slot(low, high)]
-    same = (entry[..., 0] == low) & (entry[..., 1] & jnp.uint32(0xFFFF00FF) == generation | high)
-    enough = (entry[..., 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
-    known = jnp.max(jnp.where(same & enough, sets, 0), axis=0)
+
+    def look_up(_: jax.Array, __: jax.Array) -> jax.Array:
+        low, high = _pack_positions(lane.chosen, sets)
+        entry = nogoods[table + _slot(low, high)]
+        same = (entry[..., 0] == low) & (entry[..., 1] & jnp.uint32(0xFFFF00FF) == generation | high)
+        enough = (entry[..., 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
+        return jnp.max(jnp.where(same & enough, sets, 0), axis=0)
+
+    known = lax.fori_loop(0, once, look_up, zero)
     goals = tasks.goals[lane.task]
     home = jnp.ones_like(reached)
     for j in range(n):
@@ -138,14 +161,6 @@ def _round(
     solved = reached & home
     hit = reached & ~home & (known != 0)
     push = reached & ~home & (known == 0)
-
-    # A refuted step is remembered for its set, or for all agents: a set that holds one that fails fails too.
-    why = pick(lane.reason, lane.agent)
-    members = jnp.where(jnp.any(why == sets, axis=0), why, everyone)
-    low, high = _pack_positions(lane.position, members)
-    slot = jnp.where(refuted, table + _slot(low, high), nogoods.shape[0])
-    value = high | lane.left.astype(jnp.uint32) << 8 | generation
-    nogoods = nogoods.at[slot].set(jnp.stack([low, value], -1), mode="drop")
     root = refuted & (lane.time == 0)
     pop = refuted & (lane.time > 0)
 
@@ -202,7 +217,7 @@ def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Ar
     found = jnp.zeros((many, 3), jnp.int32)
     Carry = tuple[Lane, jax.Array, jax.Array, jax.Array, jax.Array]
 
-    def advance(carry: Carry) -> Carry:
+    def some_rounds(carry: Carry) -> Carry:
         lane, stack, nogoods, found, next_task = carry
         lane, stack, nogoods = lax.fori_loop(
             0, _ROUNDS, lambda _, x: _round(x, tasks, words, max_steps), (lane, stack, nogoods)
@@ -215,6 +230,6 @@ def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Ar
         return lane, stack, nogoods, found, next_task + rank[-1]
 
     _, stack, _, found, _ = lax.while_loop(
-        lambda carry: jnp.any(carry[0].mode != IDLE), advance, (lane, stack, nogoods, found, jnp.int32(lanes))
+        lambda carry: jnp.any(carry[0].mode != IDLE), some_rounds, (lane, stack, nogoods, found, jnp.int32(lanes))
     )
     return Results(found[:, 0], found[:, 1], found[:, 2], stack)

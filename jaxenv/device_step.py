@@ -90,14 +90,13 @@ def after(lane: Lane, position: jax.Array, key: jax.Array, width: int) -> jax.Ar
     return jnp.where(key == 0, position, jnp.where(key == _FINISH, position | final, position + offset))
 
 
-def choose(lane: Lane, words: jax.Array, width: int) -> Lane:
-    """Advance a lane in mode CHOOSE by one choice; every other lane stays as it is.
+def decide(lane: Lane, words: jax.Array, width: int) -> tuple[jax.Array, jax.Array]:
+    """The next open option of the agent whose turn it is (_NONE: there is none), and the agents that closed others.
 
     Args: `words` u16[tasks, N, cells], the options of each board (`device_graph.option_words`); `width` of the map.
     """
     n = len(lane.position)
     i = lane.agent
-    active = lane.mode == CHOOSE
     position, last = pick(lane.position, i), pick(lane.key, i)
     cell = position & CELL
     finished = position >= FINISHED
@@ -137,10 +136,20 @@ def choose(lane: Lane, words: jax.Array, width: int) -> Lane:
     for key, is_open, too_much, blockers in options:
         passed = is_open & (key < best)
         why |= jnp.where(passed, jnp.where(too_much, payers, blockers & -blockers), 0)
+    return best, why
 
+
+def advance(lane: Lane, best: jax.Array, why: jax.Array, width: int) -> Lane:
+    """Take the option decided upon, or go back to the agent that the dead end depends on.
+
+    Only a lane in mode CHOOSE is advanced.
+    """
+    n = len(lane.position)
+    i = lane.agent
+    active = lane.mode == CHOOSE
     found = active & (best < _NONE)
     failed = active & (best == _NONE)
-    target = after(lane, position, best, width)
+    target = after(lane, pick(lane.position, i), best, width)
     complete = i == n - 1
     earlier = why & (1 << i) - 1
     back = failed & (earlier != 0)

@@ -220,7 +220,7 @@ def search(  # type: ignore[no-untyped-def]
                     ways >>= _OPTION_BITS
                     target = target_code & np.int64(_CELL)
                     if by_time:
-                        cost = 0
+                        cost = np.int64(0)
                         after = rest - 1
                         if distance[i, target] > after:
                             continue  # i alone is the reason, and is in the set already
@@ -245,9 +245,9 @@ def search(  # type: ignore[no-untyped-def]
                                     blocker = 1 << j
                                     break
                             else:
-                                a = finished if target_code >= FINISHED else target
-                                b = finished if other >= FINISHED else other_cell
-                                if pairs[PAIR[i, j], a, b] > after:
+                                place = finished if target_code >= FINISHED else target
+                                other_place = finished if other >= FINISHED else other_cell
+                                if pairs[PAIR[i, j], place, other_place] > after:
                                     blocker = 1 << j | payers
                                     break
                     if blocker == 0 and known:
@@ -281,7 +281,7 @@ def search(  # type: ignore[no-untyped-def]
                     continue
                 earlier = why & ((1 << i) - 1)
                 if earlier:
-                    i = _HIGHEST[earlier]
+                    i = int(_HIGHEST[earlier])
                     reason[t * n + i] |= why
                     continue
                 # The whole step is exhausted, and `why` depends on no choice in it: a nogood.
@@ -295,6 +295,6 @@ def search(  # type: ignore[no-untyped-def]
             if t < 0:
                 failed = True
             else:
-                i = _HIGHEST[conflict]
+                i = int(_HIGHEST[conflict])
                 reason[t * n + i] |= conflict
     return EXHAUSTED, high, 0
