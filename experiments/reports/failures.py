@@ -85,7 +85,7 @@ def samples_section(run: Run, draw: Draw) -> Section | None:
         text, svg = draw(run, VALIDATION, rows, index)
         board = f"board {rows['board'][index]}"
         text = text.rstrip("\n")
-        verdict = text.rpartition("\n")[2].replace("_", " ", 1)
+        verdict = text.rpartition("\n")[2].replace("_", " ")
         boards.append(Board(f"{verdict[:1].upper()}{verdict[1:]} ({board}); {counts[place]} like this one", text, svg))
     text = f"Of {label} on the validation set: {len(wrong)} of {len(rows['valid'])} boards."
     source = command(

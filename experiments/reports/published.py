@@ -30,3 +30,11 @@ VARIANTS: tuple[tuple[str, str, tuple[float, float, float]], ...] = (
     ("V5", "F G H S", (32.6, 24.6, 19.7)),
     ("V6", "F G H T (bookkeeping)", (45.2, 35.7, 27.3)),
 )
+
+
+def both(values: tuple[tuple[float, float], ...], agents: int) -> str:
+    """acc and opt of a published row for so many agents; nothing where none are published."""
+    if agents not in AGENTS:
+        return ""
+    acc, opt = values[AGENTS.index(agents)]
+    return f"{acc:.2f} / {opt:.2f}"

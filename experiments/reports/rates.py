@@ -25,7 +25,7 @@ def headline_section(run: Run) -> Section | None:
     }
     rows = _best_in_bold(ours)
     for label, values in published.HEADLINE:
-        shown = [_published(values, agents) for _, agents in kinds]
+        shown = [published.both(values, agents) for _, agents in kinds]
         if any(shown):
             rows.append(row(label, shown, published=True))
     head = ("acc / opt in %", *(f"{agents} agents, `{name}`" for name, agents in kinds))
@@ -150,13 +150,6 @@ def _panel(title: str, sizes: list[int], rates: dict[str, list[Rate]]) -> str:
             plot.upright(size + shift, rate.low, rate.high, series)
             plot.dot(size + shift, rate.value, series, f"{label}, {size}x{size}: {100 * rate.value:.1f} % ({_interval(rate)}) of {rate.count}")
     return plot.svg()
-
-
-def _published(values: tuple[tuple[float, float], ...], agents: int) -> str:
-    if agents not in published.AGENTS:
-        return ""
-    acc, opt = values[published.AGENTS.index(agents)]
-    return f"{acc:.2f} / {opt:.2f}"
 
 
 def _agents(run: Run, name: str) -> list[int]:
