@@ -1,4 +1,4 @@
-"""Answers as they come: a table a chunk, each file whole or not there, so that an evaluation goes on where it stopped."""
+"""Answers as they come: a table a chunk, whole or not there, so that an evaluation goes on where it stopped."""
 
 import json
 import os

@@ -42,7 +42,7 @@ def run(parsed: argparse.Namespace) -> None:
 
 def _told(out: Path, name: str) -> str:
     """A set's rates in one line, from its rows."""
-    from experiments.reports.rates import mean_and_best
+    from experiments.reports.samples import mean_and_best
     from experiments.stats import wilson
     from experiments.tables import read_table
 

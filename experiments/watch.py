@@ -1,4 +1,4 @@
-"""`watch`: a running loop in the terminal, from its folder alone: no word is exchanged with the process that runs it."""
+"""`watch`: a running loop in the terminal, from its folder alone."""
 
 import time
 from collections.abc import Sequence

@@ -81,8 +81,8 @@ def estimate(cells: "Sequence[Cell]", at_once: int, rates: "Rates") -> list[str]
         f"  training completions  {number * count.trained}",
         f"  evaluated completions {number * count.judged}",
         f"  answer tokens         at most {number * count.tokens}",
-        f"  time                  about {duration(whole)} a run, {duration(total)} in all; reports aside, ten to twenty "
-        "seconds each",
+        f"  time                  about {duration(whole)} a run, {duration(total)} in all; reports aside, ten to "
+        "twenty seconds each",
         f"  begun alike           {shared} runs can take what comes before the first redesign from another, which "
         f"spares about {duration(spared)} each",
         f"  measured on           {rates.source} ({rates.threads or 'all'} threads)",

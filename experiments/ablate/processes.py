@@ -59,5 +59,3 @@ def _start(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
             env=environment(None),
             start_new_session=True,  # an interrupt on the terminal is for the sweep, which ends its runs in order
         )
-
-

@@ -1,147 +1,107 @@
-"""Small drawings as SVG elements: lines, dots with intervals, heat maps. Their colours are the page's.
+"""Plots as SVG elements: lines, dots and intervals on linear axes.
 
-Hand-made, for a plotting library's SVG knows neither the reader's light or dark nor a narrow screen, and is twenty times
-as long. Every mark carries its numbers as a title, which browsers show without a script.
+Made by hand, for a plotting library's SVG knows neither the reader's light or dark nor a narrow screen, and is twenty
+times as long. Every mark carries its numbers as a title, which browsers show without a script.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 
-WIDTH, HEIGHT = 360, 230
+from experiments.reports import svg
+
+_HEIGHT = 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 42, 12, 38, 36
-SERIES = 8  # colours that the page has
 Point = tuple[float, float]
+Ticks = Sequence[tuple[float, str]]
 
 
 class Plot:
-    """A plot with linear axes. Points are in the units of the axes; what lies outside is drawn at the edge."""
+    """Points are in the units of the axes; what lies outside is drawn at the edge, what is not finite is left out."""
 
     def __init__(
         self,
         title: str,
-        x: tuple[float, float],
-        y: tuple[float, float],
+        x: Point,
+        y: Point,
         *,
         x_label: str = "",
-        x_ticks: Sequence[tuple[float, str]] | None = None,
-        y_ticks: Sequence[tuple[float, str]] | None = None,
+        x_ticks: Ticks | None = None,
+        y_ticks: Ticks | None = None,
         percent: bool = False,
         left: int = _LEFT,
-        height: int = HEIGHT,
+        height: int = _HEIGHT,
     ) -> None:
-        self._x, self._y = _wide(x), _wide(y)
+        """An empty plot; `percent` is of y. Ticks are found where none are given."""
+        self._bounds = (_wide(x), _wide(y))
         self._left, self._height = left, height
         self._title = title
         self._marks: list[str] = []
-        self._axes(x_ticks, y_ticks, x_label, percent)
+        bottom, right = height - _BOTTOM, svg.WIDTH - _RIGHT
+        for value, words in ticks(*self._bounds[1], percent=percent) if y_ticks is None else y_ticks:
+            _, py = self._place(0, value)
+            self._marks.append(svg.line("grid", left, py, right, py))
+            self._marks.append(svg.text(left - 6, py + 4, words, anchor="end"))
+        for value, words in ticks(*self._bounds[0]) if x_ticks is None else x_ticks:
+            px, _ = self._place(value, 0)
+            self._marks.append(svg.text(px, bottom + 15, words, anchor="middle"))
+        if x_label:
+            self._marks.append(svg.text((left + right) / 2, bottom + 30, x_label, anchor="middle"))
 
     def line(self, points: Iterable[Point], series: int, *, dashed: bool = False, faint: bool = False) -> None:
         """A line through the points."""
-        path = " ".join(f"{_n(self._at_x(x))},{_n(self._at_y(y))}" for x, y in points if _finite(x, y))
-        kind = " dashed" if dashed else ""
-        kind += " faint" if faint else ""
-        self._marks.append(f'<polyline class="line s{series % SERIES}{kind}" points="{path}"/>')
+        places = (self._place(x, y) for x, y in points if _finite(x, y))
+        path = " ".join(f"{svg.pixel(px)},{svg.pixel(py)}" for px, py in places)
+        kind = f"{_series(series)}{' dashed' if dashed else ''}{' faint' if faint else ''}"
+        self._marks.append(f'<polyline class="line {kind}" points="{path}"/>')
 
     def dot(self, x: float, y: float, series: int, told: str, *, hollow: bool = False, label: str = "") -> None:
         """A dot that says `told` when pointed at, with a short label beside it."""
         if not _finite(x, y):
             return
-        kind = "ring" if hollow else "dot"
-        px, py = _n(self._at_x(x)), _n(self._at_y(y))
-        self._marks.append(f'<circle class="{kind} s{series % SERIES}" cx="{px}" cy="{py}" r="3.5">{_title(told)}</circle>')
+        px, py = self._place(x, y)
+        kind = f"{'ring' if hollow else 'dot'} {_series(series)}"
+        place = f'cx="{svg.pixel(px)}" cy="{svg.pixel(py)}"'
+        self._marks.append(f'<circle class="{kind}" {place} r="3.5">{svg.title(told)}</circle>')
         if label:
-            side = "end" if self._at_x(x) > WIDTH - 40 else "start"
-            shift = -7 if side == "end" else 7
-            self._marks.append(f'<text class="tag" x="{_n(self._at_x(x) + shift)}" y="{_n(self._at_y(y) + 4)}" text-anchor="{side}">{escape(label)}</text>')
+            outside = px > svg.WIDTH - 40
+            anchor, shift = ("end", -7) if outside else ("start", 7)
+            self._marks.append(svg.text(px + shift, py + 4, label, anchor=anchor, kind="tag"))
 
     def upright(self, x: float, low: float, high: float, series: int) -> None:
         """An interval of y."""
-        if _finite(x, low) and _finite(x, high):
-            px = _n(self._at_x(x))
-            self._marks.append(f'<line class="bar s{series % SERIES}" x1="{px}" x2="{px}" y1="{_n(self._at_y(low))}" y2="{_n(self._at_y(high))}"/>')
+        self._bar((x, low), (x, high), series)
 
     def level(self, y: float, low: float, high: float, series: int) -> None:
         """An interval of x."""
-        if _finite(low, y) and _finite(high, y):
-            py = _n(self._at_y(y))
-            self._marks.append(f'<line class="bar s{series % SERIES}" y1="{py}" y2="{py}" x1="{_n(self._at_x(low))}" x2="{_n(self._at_x(high))}"/>')
+        self._bar((low, y), (high, y), series)
 
     def parting(self, x: float) -> None:
         """A fine upright line."""
-        px = _n(self._at_x(x))
-        self._marks.append(f'<line class="part" x1="{px}" x2="{px}" y1="{_TOP}" y2="{self._height - _BOTTOM}"/>')
+        px, _ = self._place(x, 0)
+        self._marks.append(svg.line("part", px, _TOP, px, self._height - _BOTTOM))
 
     def legend(self, names: Sequence[str], first: int = 0) -> None:
         """The names of the series from `first` on, in their colours, in one line under the title."""
         x = float(self._left)
         for series, name in enumerate(names, first):
-            self._marks.append(
-                f'<circle class="dot s{series % SERIES}" cx="{_n(x + 4)}" cy="26" r="3.5"/>'
-                f'<text class="tag" x="{_n(x + 11)}" y="30">{escape(name)}</text>'
-            )
+            self._marks.append(f'<circle class="dot {_series(series)}" cx="{svg.pixel(x + 4)}" cy="26" r="3.5"/>')
+            self._marks.append(svg.text(x + 11, 30, name, kind="tag"))
             x += 22 + 6.2 * len(name)
 
     def svg(self) -> str:
         """The drawing."""
-        return _element(self._title, WIDTH, self._height, self._marks)
+        return svg.element(self._title, self._height, self._marks)
 
-    def _axes(self, x_ticks: Sequence[tuple[float, str]] | None, y_ticks: Sequence[tuple[float, str]] | None, x_label: str, percent: bool) -> None:
-        bottom = self._height - _BOTTOM
-        for value, text in ticks(*self._y, percent=percent) if y_ticks is None else y_ticks:
-            py = _n(self._at_y(value))
-            self._marks.append(f'<line class="grid" x1="{self._left}" x2="{WIDTH - _RIGHT}" y1="{py}" y2="{py}"/>')
-            self._marks.append(f'<text x="{self._left - 6}" y="{_n(self._at_y(value) + 4)}" text-anchor="end">{escape(text)}</text>')
-        for value, text in ticks(*self._x) if x_ticks is None else x_ticks:
-            px = _n(self._at_x(value))
-            self._marks.append(f'<text x="{px}" y="{bottom + 15}" text-anchor="middle">{escape(text)}</text>')
-        if x_label:
-            middle = (self._left + WIDTH - _RIGHT) // 2
-            self._marks.append(f'<text class="axis" x="{middle}" y="{bottom + 30}" text-anchor="middle">{escape(x_label)}</text>')
+    def _bar(self, start: Point, end: Point, series: int) -> None:
+        if _finite(*start, *end):
+            self._marks.append(svg.line(f"bar {_series(series)}", *self._place(*start), *self._place(*end)))
 
-    def _at_x(self, value: float) -> float:
-        return _scale(value, self._x, self._left, WIDTH - _RIGHT)
-
-    def _at_y(self, value: float) -> float:
-        return _scale(value, self._y, self._height - _BOTTOM, _TOP)
-
-
-def heat_map(
-    title: str,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    values: Sequence[Sequence[float]],
-    *,
-    top: float,
-    told: Sequence[Sequence[str]],
-    rises: Sequence[bool] | None = None,
-) -> str:
-    """Cells as dark as their value, in percent; `top` is the darkest.
-
-    With `rises` the values are changes, coloured as better or worse: of each row, whether a rise is for the better.
-    """
-    left, cell_height = 112, 22
-    cell_width = (WIDTH - left - 4) / max(1, len(columns))
-    marks = []
-    for c, name in enumerate(columns):
-        x = left + (c + 0.5) * cell_width
-        marks.append(f'<text x="{_n(x)}" y="44" text-anchor="middle">{escape(name)}</text>')
-    for r, name in enumerate(rows):
-        y = 50 + r * cell_height
-        marks.append(f'<text x="{left - 8}" y="{_n(y + 15)}" text-anchor="end">{escape(name)}</text>')
-        for c in range(len(columns)):
-            value = values[r][c]
-            x = left + c * cell_width
-            share = 0.0 if math.isnan(value) else min(1.0, abs(value) / top) if top else 0.0
-            kind = "heat" if rises is None else "better" if (value > 0) == rises[r] else "worse"
-            sign = "" if rises is None else "+"
-            text = "" if math.isnan(value) or round(100 * value) == 0 else f"{100 * value:{sign}.0f}"
-            marks.append(
-                f'<g><rect class="cell" x="{_n(x + 1)}" y="{_n(y + 1)}" width="{_n(cell_width - 2)}" height="{cell_height - 2}" rx="3"/>'
-                f'<rect class="{kind}" fill-opacity="{0.8 * share:.2f}" x="{_n(x + 1)}" y="{_n(y + 1)}" width="{_n(cell_width - 2)}" height="{cell_height - 2}" rx="3"/>'
-                f'<text class="value" x="{_n(x + cell_width / 2)}" y="{_n(y + 15)}" text-anchor="middle">{text}</text>{_title(told[r][c])}</g>'
-            )
-    return _element(title, WIDTH, 54 + cell_height * len(rows), marks)
+    def _place(self, x: float, y: float) -> Point:
+        """The pixel of a point."""
+        return (
+            _scale(x, self._bounds[0], self._left, svg.WIDTH - _RIGHT),
+            _scale(y, self._bounds[1], self._height - _BOTTOM, _TOP),
+        )
 
 
 def ticks(low: float, high: float, *, percent: bool = False) -> list[tuple[float, str]]:
@@ -149,13 +109,13 @@ def ticks(low: float, high: float, *, percent: bool = False) -> list[tuple[float
     span = high - low
     step = 10 ** math.floor(math.log10(span / 4))
     step *= next((factor for factor in (1, 2, 5) if span / (step * factor) <= 6.5), 10)
-    first = math.ceil(low / step - 1e-9)
-    values = [step * i for i in range(first, math.floor(high / step + 1e-9) + 1)]
-    return [(value, f"{100 * value:.3g}%" if percent else f"{value + 0.0:.4g}") for value in values]
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    values = [step * i for i in range(first, last + 1)]
+    return [(value, f"{100 * value:.3g}%" if percent else f"{value:.4g}") for value in values]
 
 
-def bounds(values: Iterable[float], *, least: float | None = None) -> tuple[float, float]:
-    """Bounds with a little room; `least` is a lower bound that must be inside."""
+def bounds(values: Iterable[float], *, least: float | None = None) -> Point:
+    """Bounds with a little room; `least` is a lower bound that must be inside, and has none below it."""
     seen = [value for value in values if math.isfinite(value)]
     if least is not None:
         seen.append(least)
@@ -163,33 +123,23 @@ def bounds(values: Iterable[float], *, least: float | None = None) -> tuple[floa
         return 0.0, 1.0
     low, high = min(seen), max(seen)
     room = 0.06 * (high - low) or 0.5
-    return (low if least is not None and low >= least else low - room), high + room
+    return (low if low == least else low - room), high + room
 
 
-def _element(title: str, width: int, height: int, marks: Sequence[str]) -> str:
-    head = f'<svg class="panel" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
-    return "".join([head, f'<text class="head" x="4" y="16">{escape(title)}</text>', *marks, "</svg>"])
+def _series(number: int) -> str:
+    return f"s{number % svg.SERIES}"
 
 
-def _title(text: str) -> str:
-    return f"<title>{escape(text)}</title>" if text else ""
-
-
-def _scale(value: float, bounds: tuple[float, float], start: float, end: float) -> float:
+def _scale(value: float, bounds: Point, start: float, end: float) -> float:
     low, high = bounds
     share = min(1.0, max(0.0, (value - low) / (high - low)))
     return start + share * (end - start)
 
 
-def _wide(bounds: tuple[float, float]) -> tuple[float, float]:
+def _wide(bounds: Point) -> Point:
     low, high = bounds
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
 def _finite(*values: float) -> bool:
     return all(math.isfinite(value) for value in values)
-
-
-def _n(value: float) -> str:
-    """A pixel, with one decimal where it has any."""
-    return f"{value:.1f}".removesuffix(".0")

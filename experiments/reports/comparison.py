@@ -10,12 +10,12 @@ from experiments.gains import HEADLINE, gain_of_tables
 from experiments.plan import SETS
 from experiments.reports import published
 from experiments.reports.blocks import Cell, Figure, Report, Section, Table, Text, command, row
+from experiments.reports.charts import Plot, bounds
 from experiments.reports.curves import curves_section
 from experiments.reports.differences import p_value, points
 from experiments.reports.groups import Group, at_wait_ratio, first, groups_of, last, rate
 from experiments.reports.pairs import pairs_section
 from experiments.reports.single import write_both
-from experiments.reports.charts import Plot, bounds
 from experiments.reports.source import Run
 from experiments.stats import Rate, mcnemar
 
@@ -35,7 +35,8 @@ def comparison_of(folders: Sequence[Path]) -> Report:
         RunFolderError: a folder holds no run, or none of them has come far enough.
     """
     parent = Path(os.path.commonpath([folder.absolute().parent for folder in folders]))
-    named = {str(folder.absolute().relative_to(parent)): Run(folder) for folder in folders}
+    names = {folder: str(folder.absolute().relative_to(parent)) for folder in folders}
+    named = {name: Run(folder, name) for folder, name in names.items()}
     runs = {name: run for name, run in sorted(named.items()) if run.finished}
     if not runs:
         raise RunFolderError("none of these runs has come to its end; go on with --resume")
@@ -93,7 +94,7 @@ def _headline(groups: Sequence[Group]) -> Section:
     )
     head = ("acc / opt in %", *(f"{agents} agents, `{name}`" for name, agents in kinds))
     source = command(
-        f"import glob; fs = sorted(glob.glob('*/stage_{groups[0].runs[0].recipe.stages - 1}/eval/{HEADLINE}.parquet')); "
+        f"import glob; fs = sorted(glob.glob('*/{groups[0].runs[0].last}/eval/{HEADLINE}.parquet')); "
         "print(pd.DataFrame({f: pd.read_parquet(f)[['valid', 'optimal']].mean() for f in fs}).T)"
     )
     return Section("Headline", (Text(text), Table(head, tuple(rows))), source)
@@ -116,7 +117,11 @@ def _contexts(groups: Sequence[Group]) -> Section | None:
         f"{published.CITATION}"
     )
     head = ("valid, %", *(f"wait ratio {waits:.2f}" for waits in _WAITS))
-    return Section("Contexts V1 to V6", (Text(text), Table(head, tuple(rows))))
+    source = command(
+        f"t = pd.read_parquet('{asked[0].runs[0].name}/{asked[0].runs[0].last}/eval/{HEADLINE}.parquet'); "
+        "r = t.groupby('needs_wait')['valid'].mean(); print([w * r[True] + (1 - w) * r[False] for w in (.25, .5, .75)])"
+    )
+    return Section("Contexts V1 to V6", (Text(text), Table(head, tuple(rows))), source)
 
 
 def _runs(runs: dict[str, Run], groups: Sequence[Group]) -> Section:
@@ -133,9 +138,12 @@ def _runs(runs: dict[str, Run], groups: Sequence[Group]) -> Section:
         cells = [engineer.name, engineer.variant, str(run.recipe.seed), start, end, points(gain), p_value(test.p)]
         rows.append(row(f"`{name}`", cells))
     head = ("run", "engineer", "context", "seed", "start, %", "end, %", "points (95 %)", "p")
-    text = f"Valid rate on `{HEADLINE}`; the interval of the paired difference over its boards, and McNemar's exact test."
+    text = (
+        f"Valid rate on `{HEADLINE}`; the interval of the paired difference over its boards, and McNemar's exact test."
+    )
     blocks = (Text(text), Figure("gains", "Gains in points", (_forest(gains),), tuple(g.name for g in groups), 1))
-    return Section("Each run", (*blocks, Table(head, tuple(rows), "The runs in numbers")))
+    source = f"python -m experiments.run gains {' '.join(runs)}"
+    return Section("Each run", (*blocks, Table(head, tuple(rows), "The runs in numbers")), source)
 
 
 def _forest(gains: Sequence[tuple[str, Rate, int]]) -> str:
@@ -221,7 +229,7 @@ def _acc(text: str) -> float:
 
 
 def _range(mean: Rate) -> str:
-    return f"{100 * mean.low:.1f}–{100 * mean.high:.1f}" if mean.low < mean.high else ""
+    return f"{100 * mean.low:.1f}-{100 * mean.high:.1f}" if mean.low < mean.high else ""
 
 
 def _spread(mean: Rate) -> str:

@@ -56,8 +56,8 @@ def frontier_section(run: Run) -> Section | None:
         shown = [" / ".join(f"{100 * value:.1f}" for value in place) if place else "" for place in here]
         rows.append(row(f"{size}x{size}", shown))
     text = (
-        "Of the answers sampled in training. A group is the answers to one board; where all of them are valid, or none, "
-        "there is little to learn from. The table gives data share / valid rate / groups of both kinds, in percent."
+        "Of the answers sampled in training. A group is the answers to one board; where all of them are valid, or "
+        "none, there is little to learn from. The table: data share / valid rate / groups of both kinds, in percent."
     )
     figure = Figure("frontier", "Valid rate in training against data share, a dot a map size", tuple(panels))
     source = command(

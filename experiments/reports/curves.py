@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.gains import HEADLINE
-from experiments.reports.blocks import Figure, Section, Table, Text, row
+from experiments.reports.blocks import Figure, Section, Table, Text, command, row
 from experiments.reports.charts import Plot, bounds
 from experiments.reports.groups import Group, rate
+from experiments.reports.source import Run
 from experiments.stats import Rate, bootstrap_mean
 
 _SMOOTH = 5  # steps
@@ -24,17 +25,27 @@ def curves_section(groups: Sequence[Group]) -> Section:
             mean = _at(group, name)
             cells.append(f"{100 * mean.value:.1f}" if mean.count else "")
         rows.append(row(group.name, cells))
-    text = f"Means over seeds: valid rate on `{HEADLINE}` at each checkpoint, valid rate of the training answers ({_SMOOTH} steps smoothed), and the share of the boards per map size in each stage."
-    return Section(
-        "Side by side",
-        (Text(text), Figure("side-by-side", "Kinds of runs, means over seeds", panels, tuple(g.name for g in groups), 1), Table(("valid, %", *names), tuple(rows), "The checkpoints in numbers")),
+    text = (
+        f"Means over seeds: valid rate on `{HEADLINE}` at each checkpoint, valid rate of the training answers (over "
+        f"{_SMOOTH} steps), and the share of the boards per map size in each stage."
     )
+    figure = Figure("side-by-side", "Kinds of runs, means over seeds", panels, tuple(g.name for g in groups), 1)
+    table = Table(("valid, %", *names), tuple(rows), "The checkpoints in numbers")
+    source = command(
+        f"import glob; fs = sorted(glob.glob('*/*/eval/{HEADLINE}.parquet')); "
+        "print(pd.Series({f: pd.read_parquet(f)['valid'].mean() for f in fs}))"
+    )
+    return Section("Side by side", (Text(text), figure, table), source)
 
 
 def _at(group: Group, checkpoint: str) -> Rate:
-    return group.over_seeds(
-        lambda run: rate(run.verdicts(run.checkpoints[checkpoint], HEADLINE), "valid") if checkpoint in run.checkpoints else None
-    )
+    """The valid rate of one checkpoint."""
+
+    def measure(run: Run) -> float | None:
+        folder = run.checkpoints.get(checkpoint)
+        return rate(run.verdicts(folder, HEADLINE), "valid") if folder else None
+
+    return group.over_seeds(measure)
 
 
 def _checkpoints(groups: Sequence[Group]) -> str:
@@ -42,13 +53,25 @@ def _checkpoints(groups: Sequence[Group]) -> str:
     lines = [[_at(group, name) for name in names] for group in groups]
     low, high = bounds(value for line in lines for mean in line for value in (mean.value, mean.low, mean.high))
     ticks = [(place, name.replace("stage ", "")) for place, name in enumerate(names)]
-    plot = Plot(f"Valid on {HEADLINE}", (-0.3, len(names) - 0.7), (low, high), x_label="after stage", x_ticks=ticks, percent=True)
+    plot = Plot(
+        f"Valid on {HEADLINE}",
+        (-0.3, len(names) - 0.7),
+        (low, high),
+        x_label="after stage",
+        x_ticks=ticks,
+        percent=True,
+    )
     for series, (group, line) in enumerate(zip(groups, lines, strict=True), 1):
         shift = (series - (len(groups) + 1) / 2) * 0.07
         plot.line(((place + shift, mean.value) for place, mean in enumerate(line)), series)
         for place, mean in enumerate(line):
             plot.upright(place + shift, mean.low, mean.high, series)
-            plot.dot(place + shift, mean.value, series, f"{group.name}, {names[place]}: {100 * mean.value:.1f} %, {mean.count} seeds")
+            plot.dot(
+                place + shift,
+                mean.value,
+                series,
+                f"{group.name}, {names[place]}: {100 * mean.value:.1f} %, {mean.count} seeds",
+            )
     return plot.svg()
 
 

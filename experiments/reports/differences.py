@@ -1,5 +1,7 @@
 """Whether a difference between checkpoints is one: paired tests on the same boards, and the boards it would take."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from experiments.errors import RunFolderError
@@ -16,7 +18,7 @@ def tests_section(run: Run) -> Section | None:
     names = list(run.checkpoints)
     if len(names) < 2:
         return None
-    pairs = [(names[0], names[-1]), *zip(names, names[1:], strict=False)]
+    pairs = [(names[0], names[-1]), *pairwise(names)]
     compared = []
     for name in run.recipe.evaluation.sets:
         for first, second in dict.fromkeys(pairs):
@@ -31,20 +33,21 @@ def tests_section(run: Run) -> Section | None:
         took = [f"{needed(deviation(before, after), d):,}" for d in _DIFFERENCES]
         rows.append(row(label, [points(gain), str(test.won), str(test.lost), p_value(test.p), p_value(p), *took]))
     text = (
-        "Valid plans, the same boards before and after. Won: boards only the later checkpoint solves; lost: boards only "
-        "the earlier one does. McNemar's exact test, two-sided; Holm's correction over this table. The last columns: "
-        f"boards it takes to tell a true difference of so many points at 5 % with power {POWER:.0%}, if as many boards "
-        "change sides as here. Other seeds may differ by more than any of these intervals: for that, compare runs."
+        "Valid plans, the same boards before and after. Won: boards that only the later checkpoint solves; lost: "
+        "those that only the earlier one does. McNemar's exact test, two-sided; Holm's correction over this table. The "
+        f"last columns: boards it takes to tell a true difference of so many points at 5 % with power {POWER:.0%}, if as "
+        "many boards change sides as here. Other seeds may differ by more than any of these intervals: for that, compare runs."
     )
     head = ("acc", "points (95 %)", "won", "lost", "p", "p, Holm", *(f"boards for {100 * d:.0f}" for d in _DIFFERENCES))
     a, b = run.checkpoints[names[0]], run.checkpoints[names[-1]]
     source = command(
-        f"a, b = (pd.read_parquet(f + '/eval/{run.recipe.evaluation.sets[0]}.parquet').set_index('board')['valid'] for f in ('{a}', '{b}')); print((b & ~a).sum(), (a & ~b).sum())"
+        f"a, b = (pd.read_parquet(f + '/eval/{run.recipe.evaluation.sets[0]}.parquet').set_index('board')['valid'] "
+        f"for f in ('{a}', '{b}')); print((b & ~a).sum(), (a & ~b).sum())"
     )
     return Section("Is the difference real?", (Text(text), Table(head, tuple(rows))), source)
 
 
-def same_boards(before: Rows, after: Rows) -> tuple[Rows, Rows] | tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def same_boards(before: Rows, after: Rows) -> tuple[Rows, Rows] | tuple[np.ndarray, np.ndarray]:
     """The valid columns of two tables, board by board.
 
     Raises:

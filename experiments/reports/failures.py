@@ -1,12 +1,13 @@
 """What goes wrong: size by kind of failure along the checkpoints, and a few of the last one's answers drawn."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
 from experiments.plan import VALIDATION
 from experiments.reports.blocks import Board, Boards, Figure, Section, Table, Text, command, row
-from experiments.reports.charts import heat_map
+from experiments.reports.heat import heat_map
 from experiments.reports.source import Run
 from experiments.tables import Table as Rows
 from jaxenv.types import Label
@@ -23,7 +24,7 @@ def heat_section(run: Run) -> Section | None:
     if not tables:
         return None
     sizes = np.unique(next(iter(tables.values()))["size"]).tolist()
-    kinds = [kind for kind in _KINDS if any((table["label"] == kind).any() for table in tables.values())]
+    kinds: list[Label] = [kind for kind in _KINDS if any((table["label"] == kind).any() for table in tables.values())]
     shares = {name: _shares(table, sizes, kinds) for name, table in tables.items()}
     rises = [kind in (Label.SUBOPTIMAL, Label.OPTIMAL) for kind in kinds]
     names, columns = [_words(kind) for kind in kinds], [str(size) for size in sizes]
@@ -32,7 +33,7 @@ def heat_section(run: Run) -> Section | None:
         for name, share in shares.items()
     ]
     order = list(shares)
-    pairs = [*zip(order, order[1:], strict=False), *([(order[0], order[-1])] if len(order) > 2 else [])]
+    pairs = [*pairwise(order), *([(order[0], order[-1])] if len(order) > 2 else [])]
     changes = [
         heat_map(
             f"{first} → {second}",
@@ -57,10 +58,9 @@ def heat_section(run: Run) -> Section | None:
         Figure("failures-changes", "Changes in points from checkpoint to checkpoint", tuple(changes)),
         Table(("answers", *tables), tuple(rows)),
     )
-    last = list(run.checkpoints.values())[-1]
     labels = {int(kind): _words(kind) for kind in kinds}
     source = command(
-        f"t = pd.read_parquet('{last}/eval/{VALIDATION}.parquet'); "
+        f"t = pd.read_parquet('{run.last}/eval/{VALIDATION}.parquet'); "
         f"print(pd.crosstab(t['label'].map({labels}), t['size']), t['label'].value_counts())"
     )
     return Section("Where it fails", blocks, source)
@@ -78,7 +78,7 @@ def samples_section(run: Run, draw: Draw) -> Section | None:
     if not len(wrong):
         return Section("Failures", (Text(f"{label} answered every validation board with a valid plan."),))
     # The first of each kind, the kinds that happen most often first.
-    kinds, first, counts = np.unique(rows["label"][wrong], return_index=True, return_counts=True)
+    _, first, counts = np.unique(rows["label"][wrong], return_index=True, return_counts=True)
     boards = []
     for place in np.argsort(-counts, kind="stable")[:_SAMPLES].tolist():
         index = int(wrong[first[place]])
@@ -103,7 +103,11 @@ def _shares(table: Rows, sizes: list[int], kinds: list[Label]) -> "np.ndarray[tu
 
 
 def _told(
-    shares: "np.ndarray[tuple[int, int], np.dtype[np.float64]]", names: list[str], sizes: list[int], *, signed: bool = False
+    shares: "np.ndarray[tuple[int, int], np.dtype[np.float64]]",
+    names: list[str],
+    sizes: list[int],
+    *,
+    signed: bool = False,
 ) -> list[list[str]]:
     form = "+.1f" if signed else ".1f"
     unit = "points" if signed else "%"

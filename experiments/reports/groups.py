@@ -24,7 +24,11 @@ class Group:
 
     def end(self, seed: int, name: str = HEADLINE) -> Rows | None:
         """The last checkpoint's verdicts on a set."""
-        return last(next(run for run in self.runs if run.recipe.seed == seed), name)
+        return last(self.of(seed), name)
+
+    def of(self, seed: int) -> Run:
+        """The run of a seed."""
+        return next(run for run in self.runs if run.recipe.seed == seed)
 
     def over_seeds(self, measure: Callable[[Run], float | None]) -> Rate:
         """The mean of a run's number over the seeds, with its bootstrap interval."""
@@ -40,8 +44,8 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
         kinds.setdefault(key, {})[recipe.seed] = run
     recipes = {recipe for recipe, _, _ in kinds}
     groups = []
-    for (recipe, engineer, variant), seeds in sorted(kinds.items()):
-        name = f"{engineer}, {variant}" if len(recipes) == 1 else f"{engineer}, {variant}, {recipe}"
+    for (kind, engineer, variant), seeds in sorted(kinds.items()):
+        name = f"{engineer}, {variant}" if len(recipes) == 1 else f"{engineer}, {variant}, {kind}"
         groups.append(Group(name, tuple(seeds[seed] for seed in sorted(seeds))))
     return groups
 

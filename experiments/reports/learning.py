@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def _panel(steps: Sequence[dict[str, Any]], title: str, metrics: Sequence[tuple[
         return ""
     low_high = bounds((value for values in lines.values() for value in values), least=0.0)
     plot = Plot(title, (1, len(steps)), low_high, x_label="optimiser step", percent=percent)
-    for place, (step, after) in enumerate(zip(steps, steps[1:], strict=False), 1):
+    for place, (step, after) in enumerate(pairwise(steps), 1):
         if step["stage"] != after["stage"]:
             plot.parting(place + 0.5)
     for series, (name, values) in enumerate(lines.items(), 1):

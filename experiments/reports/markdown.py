@@ -8,7 +8,12 @@ PAGE = "report.html"
 def to_markdown(report: Report) -> str:
     """The whole report."""
     facts = " · ".join(f"{name} {value}" for name, value in report.facts)
-    parts = [f"# {report.title}", report.verdict, facts, *(_section(section, report.where) for section in report.sections)]
+    parts = [
+        f"# {report.title}",
+        report.verdict,
+        facts,
+        *(_section(section, report.where) for section in report.sections),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

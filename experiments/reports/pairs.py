@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from experiments.gains import HEADLINE
-from experiments.reports.blocks import Section, Table, Text, row
+from experiments.reports.blocks import Section, Table, Text, command, row
 from experiments.reports.differences import p_value, points
 from experiments.reports.groups import Group
 from experiments.stats import POWER, bootstrap_mean, deviation, holm, mcnemar, needed, paired_p
@@ -19,7 +19,11 @@ def pairs_section(groups: Sequence[Group]) -> Section | None:
     for one, other in combinations(groups, 2):
         seeds = sorted(set(one.seeds) & set(other.seeds))
         tables = [(one.end(seed), other.end(seed)) for seed in seeds]
-        pairs = [(a["valid"], b["valid"]) for a, b in tables if a is not None and b is not None and len(a["valid"]) == len(b["valid"])]
+        pairs = [
+            (a["valid"], b["valid"])
+            for a, b in tables
+            if a is not None and b is not None and len(a["valid"]) == len(b["valid"])
+        ]
         if len(pairs) >= 2:
             found.append((one, other, pairs))
     if not found:
@@ -34,7 +38,9 @@ def pairs_section(groups: Sequence[Group]) -> Section | None:
     adjusted = dict(zip(testable, holm([over_seeds[index][2] for index in testable]), strict=True))
     single = iter(holm([test.p for tests in on_boards for test in tests]))
     rows = []
-    for index, ((one, other, pairs), (firsts, seconds, p), tests) in enumerate(zip(found, over_seeds, on_boards, strict=True)):
+    for index, ((one, other, pairs), (firsts, seconds, p), tests) in enumerate(
+        zip(found, over_seeds, on_boards, strict=True)
+    ):
         mean = bootstrap_mean([b - a for a, b in zip(firsts, seconds, strict=True)])
         told = sum(next(single) < 0.05 for _ in tests)
         spread = deviation(firsts, seconds)
@@ -50,15 +56,22 @@ def pairs_section(groups: Sequence[Group]) -> Section | None:
         rows.append(row(f"{one.name} → {other.name}", cells))
     text = (
         f"Valid rate of the last checkpoints on `{HEADLINE}`, paired by seed: the mean difference in points with its "
-        "bootstrap interval over the seeds (three or more), Student's paired t test over the seeds, and Holm's "
-        "correction over this table. Won and lost: boards that only the second, or only the first, solves, all seeds "
-        "together. Boards told apart: seeds in which McNemar's exact test on the same boards has p < 0.05 after Holm's "
-        "correction over all of them; it says that two checkpoints differ, not that their engineers do. The last "
-        f"columns: seeds it takes to tell a true difference of so many points at 5 % with power {POWER:.0%}, if the "
-        "seeds differ as much as these."
+        "bootstrap interval over the seeds (from three on; of so few it is too narrow, and the test is the better "
+        "guide), Student's paired t test over the seeds, and Holm's correction over this table. Won and lost: boards "
+        "that only the second, or only the first, solves, all seeds together. Boards told apart: seeds in which "
+        "McNemar's exact test on the same boards has p < 0.05 after Holm's correction over all of them; it says that "
+        "two checkpoints differ, not that their engineers do. The last columns: seeds it takes to tell a true "
+        f"difference of so many points at 5 % with power {POWER:.0%}, if the seeds differ as much as these."
     )
     head = (
         *("pair", "seeds", "points (95 %)", "p", "p, Holm", "won : lost", "boards told apart"),
         *(f"seeds for {100 * difference:.0f}" for difference in _DIFFERENCES),
     )
-    return Section("Compared in pairs", (Text(text), Table(head, tuple(rows))))
+    one, other, _ = found[0]
+    seed = next(seed for seed in one.seeds if seed in other.seeds)
+    files = [f"{group.of(seed).name}/{group.of(seed).last}/eval/{HEADLINE}.parquet" for group in (one, other)]
+    source = command(
+        f"a, b = (pd.read_parquet(f).set_index('board')['valid'] for f in {files}); "
+        "print(b.mean() - a.mean(), (b & ~a).sum(), (a & ~b).sum())"
+    )
+    return Section("Compared in pairs", (Text(text), Table(head, tuple(rows))), source)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from experiments.reports.blocks import Section, Table, Text, folded, row
+from experiments.reports.blocks import Section, Table, Text, command, folded, row
 from experiments.reports.source import Run
 from experiments.runfolder import read_marker
 
@@ -23,7 +23,10 @@ def costs_section(run: Run) -> Section | None:
     if not rows:
         return None
     table = Table(("output", "seconds", "peak memory, MiB"), (*rows, row("all", [f"{total:.1f}", ""])))
-    source = "python -c \"import glob; print(*(open(f).read() for f in sorted(glob.glob('**/.*.done', include_hidden=True, recursive=True))))\""
+    source = command(
+        "import glob; fs = sorted(glob.glob('**/.*.done', include_hidden=True, recursive=True)); "
+        "print(pd.DataFrame([pd.read_json(f, typ='series') for f in fs], index=fs))"
+    )
     return Section("Time and memory", (table,), source)
 
 
@@ -33,8 +36,8 @@ def starter_section(run: Run) -> Section:
     if not card.is_file():
         return Section("The model it began with", (Text(f"The run began with the model `{run.recipe.model}`."),))
     text = (
-        f"The run began with the shipped model `{run.recipe.model}`. What it was trained on before any RL, the examples "
-        "of config writing among it, stands in its card:"
+        f"The run began with the shipped model `{run.recipe.model}`. What it was trained on before any RL, the "
+        "examples of config writing among it, stands in its card:"
     )
     body = card.read_text(encoding="utf-8").strip().replace("\n## ", "\n#### ").replace("# ", "### ", 1)
     return Section("The model it began with", (Text(text), Text(folded("Its card", body))))

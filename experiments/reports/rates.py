@@ -28,19 +28,18 @@ def headline_section(run: Run) -> Section | None:
         shown = [published.both(values, agents) for _, agents in kinds]
         if any(shown):
             rows.append(row(label, shown, published=True))
-    head = ("acc / opt in %", *(f"{agents} agents, `{name}`" for name, agents in kinds))
-    untrained = sorted({agents for _, agents in kinds} - {run.recipe.num_agents})
-    note = ", ".join(map(str, untrained))
-    text = "acc: valid plans; opt: plans of optimal " + run.recipe.objective.replace("_", " ") + ". Greedy answers; 95 % Wilson intervals in brackets; our best in bold."
-    if untrained:
-        text += f" RL never trained on {note} agents (the model card says what the warm start showed)."
+    cost = run.recipe.objective.replace("_", " ")
+    text = (
+        f"acc: valid plans; opt: plans whose {cost} is optimal. Greedy answers; below them 95 % Wilson intervals; our "
+        "best in bold."
+    )
+    if untrained := sorted({agents for _, agents in kinds} - {run.recipe.num_agents}):
+        listed = ", ".join(map(str, untrained))
+        text += f" RL never trained on {listed} agents (the model card says what the warm start showed)."
     if any(line.published for line in rows):
         text += f" {published.CITATION}"
-    last = list(run.checkpoints.values())[-1]
-    source = command(
-        f"t = pd.read_parquet('{last}/eval/{kinds[0][0]}.parquet'); print(t.groupby('num_agents')[['valid', 'optimal']].agg(['sum', 'count', 'mean']))"
-    )
-    return Section("Headline", (Text(text), Table(head, tuple(rows))), source)
+    head = ("acc / opt in %", *(f"{agents} agents, `{name}`" for name, agents in kinds))
+    return Section("Headline", (Text(text), Table(head, tuple(rows))), _source(run, kinds[0][0], "'num_agents'"))
 
 
 def set_section(run: Run, name: str) -> Section | None:
@@ -50,59 +49,30 @@ def set_section(run: Run, name: str) -> Section | None:
         return None
     blocks: list[Text | Table | Figure] = []
     panels = []
+    tables = {label: run.verdicts(folder, name) for label, folder in run.checkpoints.items()}
+    first = next(table for table in tables.values() if table is not None)
+    limit = run.recipe.evaluation.limit
     for agents in numbers:
-        tables = {label: run.verdicts(folder, name) for label, folder in run.checkpoints.items()}
-        first = next(table for table in tables.values() if table is not None)
-        sizes = np.unique(first["size"][first["num_agents"] == agents]).tolist()
-        places = [*sizes, None]
-        ours = {label: [rates_of(table, agents, size) for size in places] for label, table in tables.items()}
-        count = int((first["num_agents"] == agents).sum())
-        limit = run.recipe.evaluation.limit
-        boards = f"{count} boards" if limit is None else f"Only {count} boards, of the first {limit} of the set"
-        blocks.append(Text(f"{agents} agents: {boards}, {_listed(int((first['size'] == s)[first['num_agents'] == agents].sum()) for s in sizes)} a size."))
+        counts = np.bincount(first["size"][first["num_agents"] == agents])
+        sizes = np.flatnonzero(counts).tolist()
+        ours = {label: [rates_of(table, agents, size) for size in [*sizes, None]] for label, table in tables.items()}
+        boards = f"{counts.sum()} boards" + ("" if limit is None else f" (only the first {limit} of the set)")
+        blocks.append(Text(f"{agents} agents: {boards}, {_listed(counts[sizes].tolist())} a size."))
         head = ("acc / opt in %", *(f"{size}x{size}" for size in sizes), "sum")
         blocks.append(Table(head, tuple(_best_in_bold(ours, 0))))
         for index, title in enumerate(("Valid", "Optimal")):
-            panels.append(_panel(f"{title}, {agents} agents", sizes, {label: [both[index] for both in values if both] for label, values in ours.items()}))
-    blocks.append(Figure(f"rates-{name}", f"Rates per size on {name}, with Wilson intervals", tuple(panels), tuple(run.checkpoints)))
-    last = list(run.checkpoints.values())[-1]
-    source = command(
-        f"t = pd.read_parquet('{last}/eval/{name}.parquet'); print(t.groupby(['num_agents', 'size'])[['valid', 'optimal']].agg(['sum', 'count', 'mean']))"
+            lines = {label: [both[index] for both in values if both] for label, values in ours.items()}
+            panels.append(_panel(f"{title}, {agents} agents", sizes, lines))
+    caption = f"Rates per size on {name}, with Wilson intervals"
+    blocks.append(Figure(f"rates-{name}", caption, tuple(panels), tuple(run.checkpoints)))
+    return Section(f"Set {name}, size by size", tuple(blocks), _source(run, name, "['num_agents', 'size']"))
+
+
+def _source(run: Run, name: str, by: str) -> str:
+    return command(
+        f"t = pd.read_parquet('{run.last}/eval/{name}.parquet'); "
+        f"print(t.groupby({by})[['valid', 'optimal']].agg(['sum', 'count', 'mean']))"
     )
-    return Section(f"Set {name}, size by size", tuple(blocks), source)
-
-
-def samples_section(run: Run) -> Section | None:
-    """Sampled answers: their mean, and the best of each board's."""
-    rows = []
-    count = run.recipe.evaluation.samples
-    for name in run.recipe.evaluation.sets:
-        for label, folder in run.checkpoints.items():
-            greedy, sampled = run.verdicts(folder, name), run.sampled(folder, name)
-            if greedy is None or sampled is None:
-                continue
-            cells = [_percent(wilson(int(greedy["valid"].sum()), len(greedy["valid"])))]
-            for column in ("valid", "optimal"):
-                mean, best = mean_and_best(sampled, column)
-                cells += [Cell(f"{100 * mean:.1f}"), _percent(best)]
-            rows.append(row(f"{label}, `{name}`", cells))
-    if not rows:
-        return None
-    text = f"{count} answers a board, sampled at temperature {run.recipe.evaluation.temperature:g}: the mean over all, and the share of boards of which at least one answer is right."
-    head = ("in %", "acc greedy", "acc mean", f"acc best of {count}", "opt mean", f"opt best of {count}")
-    last = list(run.checkpoints.values())[-1]
-    source = command(
-        f"t = pd.read_parquet('{last}/eval/samples/{run.recipe.evaluation.sets[0]}.parquet'); print(t['valid'].mean(), t.groupby('board')['valid'].max().mean())"
-    )
-    return Section("Sampled answers", (Text(text), Table(head, tuple(rows))), source)
-
-
-def mean_and_best(sampled: Rows, column: str) -> tuple[float, Rate]:
-    """The mean over all answers, and the share of boards with at least one right answer."""
-    _, place = np.unique(sampled["board"], return_inverse=True)
-    best = np.zeros(int(place.max(initial=-1)) + 1, bool)
-    np.logical_or.at(best, place, sampled[column].astype(bool))
-    return float(sampled[column].mean()), wilson(int(best.sum()), len(best))
 
 
 def rates_of(table: Rows | None, agents: int, size: int | None = None) -> Both | None:
@@ -128,7 +98,7 @@ def _best_in_bold(ours: dict[str, list[Both | None]], decimals: int = 1) -> list
                 cells.append(Cell(""))
                 continue
             acc, opt = both
-            note = f"{_interval(acc, decimals)} / {_interval(opt, decimals)}"
+            note = f"{interval(acc, decimals)} / {interval(opt, decimals)}"
             best = len(ours) > 1 and _shown(both) == top
             cells.append(Cell(f"{100 * acc.value:.1f} / {100 * opt.value:.1f}", note, best))
         rows.append(row(label, cells))
@@ -141,14 +111,26 @@ def _shown(both: Both | None) -> str:
 
 
 def _panel(title: str, sizes: list[int], rates: dict[str, list[Rate]]) -> str:
-    plot = Plot(title, (sizes[0] - 0.4, sizes[-1] + 0.4), (0, 1), x_label="map size", x_ticks=[(s, str(s)) for s in sizes], percent=True)
+    plot = Plot(
+        title,
+        (sizes[0] - 0.4, sizes[-1] + 0.4),
+        (0, 1),
+        x_label="map size",
+        x_ticks=[(s, str(s)) for s in sizes],
+        percent=True,
+    )
     for series, (label, values) in enumerate(rates.items()):
         shift = (series - (len(rates) - 1) / 2) * 0.12
         known = list(zip(sizes, values[: len(sizes)], strict=False))
         plot.line(((size + shift, rate.value) for size, rate in known), series, faint=True)
         for size, rate in known:
             plot.upright(size + shift, rate.low, rate.high, series)
-            plot.dot(size + shift, rate.value, series, f"{label}, {size}x{size}: {100 * rate.value:.1f} % ({_interval(rate)}) of {rate.count}")
+            plot.dot(
+                size + shift,
+                rate.value,
+                series,
+                f"{label}, {size}x{size}: {100 * rate.value:.1f} % ({interval(rate)}) of {rate.count}",
+            )
     return plot.svg()
 
 
@@ -161,12 +143,8 @@ def _agents(run: Run, name: str) -> list[int]:
     return []
 
 
-def _percent(rate: Rate) -> Cell:
-    return Cell(f"{100 * rate.value:.1f}", _interval(rate))
-
-
-def _interval(rate: Rate, decimals: int = 1) -> str:
-    return f"{100 * rate.low:.{decimals}f}–{100 * rate.high:.{decimals}f}"
+def interval(rate: Rate, decimals: int = 1) -> str:
+    return f"{100 * rate.low:.{decimals}f}-{100 * rate.high:.{decimals}f}"
 
 
 def _listed(counts: Iterable[int]) -> str:

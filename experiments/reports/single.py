@@ -13,7 +13,8 @@ from experiments.reports.learning import learning_section
 from experiments.reports.markdown import to_markdown
 from experiments.reports.page import to_html
 from experiments.reports.provenance import costs_section, manifest_section, starter_section
-from experiments.reports.rates import headline_section, samples_section, set_section
+from experiments.reports.rates import headline_section, set_section
+from experiments.reports.samples import samples_section
 from experiments.reports.source import Run
 from experiments.stepio import write_text
 
@@ -71,9 +72,7 @@ def _verdict(run: Run) -> tuple[str, tuple[tuple[str, str], ...]]:
     tables = [run.verdicts(folder, HEADLINE) for _, folder in (found[0], found[-1])]
     before, after = (table for table in tables if table is not None)
     gain = gain_of_tables(before, after)
-    told = (
-        "It learnt" if gain.low > 0 else "It got worse" if gain.high < 0 else "No difference can be told from chance"
-    )
+    told = "It learnt" if gain.low > 0 else "It got worse" if gain.high < 0 else "No difference can be told from chance"
     start, end = float(before["valid"].mean()), float(after["valid"].mean())
     spread = (
         f"95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
@@ -84,8 +83,8 @@ def _verdict(run: Run) -> tuple[str, tuple[tuple[str, str], ...]]:
     text = (
         f"**{told}: the valid rate on `{HEADLINE}` went from {start:.3f} to {end:.3f}, a difference of "
         f"{100 * gain.value:+.1f} points ({spread}).**\n\n"
-        f"Greedy answers of the model before any RL and of the last checkpoint to the same {gain.count} boards, which no "
-        "training has seen; interval of the mean paired difference by Student's t. On the part of 3x3 to "
+        f"Greedy answers of the model before any RL and of the last checkpoint to the same {gain.count} boards, which "
+        "no training has seen; interval of the mean paired difference by Student's t. On the part of 3x3 to "
         f"{SMALL}x{SMALL} the starter had {before['valid'][small].mean():.3f} and the last checkpoint "
         f"{after['valid'][small].mean():.3f}."
     )

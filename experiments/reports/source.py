@@ -20,11 +20,11 @@ SAMPLES = "samples"  # the folder of sampled answers beside the greedy ones
 class Run:
     """What one run folder holds."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises RunFolderError: there is no run in it."""
+    def __init__(self, path: Path, name: str = "") -> None:
+        """`name` is what a comparison calls it. Raises RunFolderError: there is no run in the folder."""
         if not (path / RECIPE).is_file():
             raise RunFolderError(f"there is no run in {path}")
-        self.path = path
+        self.path, self.name = path, name or path.name
         self.recipe: Recipe = load(str(path / RECIPE))
         self._tables: dict[Path, Table | None] = {}
 
@@ -44,6 +44,11 @@ class Run:
         }
 
     @property
+    def last(self) -> str:
+        """The folder of the last checkpoint."""
+        return list(self.checkpoints.values())[-1]
+
+    @property
     def finished(self) -> bool:
         return len(self.checkpoints) == self.recipe.stages + 1
 
@@ -61,11 +66,13 @@ class Run:
 
     def boards(self, stage: int) -> dict[str, Any] | None:
         """What a stage's boards were asked to be, and what they are."""
-        return self.json(f"{stage_folder(stage)}/data/metadata.json")
+        metadata: dict[str, Any] | None = self.json(f"{stage_folder(stage)}/data/metadata.json")
+        return metadata
 
     def proposal(self, stage: int) -> dict[str, Any] | None:
         """The redesign after a stage."""
-        return self.json(f"{stage_folder(stage)}/engineer/proposal.json")
+        proposal: dict[str, Any] | None = self.json(f"{stage_folder(stage)}/engineer/proposal.json")
+        return proposal
 
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
@@ -87,5 +94,3 @@ class Run:
                 table = {name: column[order] for name, column in table.items()}
             self._tables[path] = table
         return self._tables[path]
-
-

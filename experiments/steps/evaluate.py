@@ -44,6 +44,10 @@ def main() -> None:
     passes = 1 + int(job["samples"])
     total = passes * sum(len(boards) for boards in sets.values())
     done = 0
+
+    def progress(now: int, _: int) -> None:
+        report_progress(done + now, total)
+
     summary = {}
     for name, boards in sets.items():
         prompts = render(to_numpy(boards.instances), job["style"], objective=job["objective"])
@@ -55,8 +59,7 @@ def main() -> None:
                 chunk = f"{name}-{number}-{index}"
                 names[number].append(chunk)
                 if not chunks.has(chunk):
-                    told: Callable[[int, int], None] = lambda now, _, before=done: report_progress(before + now, total)  # type: ignore[misc]
-                    answers = _ask(sampler(), [prompts[row] for row in rows], job, chunk, number, told)
+                    answers = _ask(sampler(), [prompts[row] for row in rows], job, chunk, number, progress)
                     chunks.write(chunk, _judge(boards, rows, answers, job, number))
                 done += len(rows)
                 report_progress(done, total)
@@ -90,7 +93,7 @@ def _ask(
     number: int,
     progress: Callable[[int, int], None],
 ) -> list[Any]:
-    """The answers of one chunk; the first pass is greedy. Its seed is its own, so that it does not matter when it ran."""
+    """The answers of one chunk; the first pass is greedy. Each has its own seed, so that it may run at any time."""
     return sampler.generate(
         prompts,
         max_tokens=int(job["max_tokens"]),
@@ -108,9 +111,7 @@ def _judge(
     truncated = np.array([answer.truncated for answer in answers])
     texts = [answer.text for answer in answers]
     verdicts = to_numpy(
-        verify_texts(
-            instances, solutions, texts, style=job["style"], truncated=truncated, objective=job["objective"]
-        )
+        verify_texts(instances, solutions, texts, style=job["style"], truncated=truncated, objective=job["objective"])
     )
     return {
         "board": np.asarray(rows),
