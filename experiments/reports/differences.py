@@ -33,10 +33,11 @@ def tests_section(run: Run) -> Section | None:
         took = [f"{needed(deviation(before, after), d):,}" for d in _DIFFERENCES]
         rows.append(row(label, [points(gain), str(test.won), str(test.lost), p_value(test.p), p_value(p), *took]))
     text = (
-        "Valid plans, the same boards before and after. Won: boards that only the later checkpoint solves; lost: "
-        "those that only the earlier one does. McNemar's exact test, two-sided; Holm's correction over this table. The "
-        f"last columns: boards it takes to tell a true difference of so many points at 5 % with power {POWER:.0%}, if as "
-        "many boards change sides as here. Other seeds may differ by more than any of these intervals: for that, compare runs."
+        "Valid plans, the same boards before and after. Won: boards that only the later checkpoint solves; lost: those "
+        "that only the earlier one does. McNemar's exact test, two-sided; Holm's correction over this table. The last "
+        "columns: boards it takes to tell a true difference of so many points at 5 % with power "
+        f"{POWER:.0%}, if as many boards change sides as here. Other seeds may differ by more than any of these "
+        "intervals: for that, compare runs."
     )
     head = ("acc", "points (95 %)", "won", "lost", "p", "p, Holm", *(f"boards for {100 * d:.0f}" for d in _DIFFERENCES))
     a, b = run.checkpoints[names[0]], run.checkpoints[names[-1]]
