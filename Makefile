@@ -56,8 +56,14 @@ browser:
 	  || echo "There is no Chromium and it cannot be installed here: the test of the report's page will be skipped."; }
 
 # One thread: two OpenMP threads on busy cores are several times slower than one.
-pytest: $(STAMP)
+pytest: $(STAMP) $(VENV)/.ray
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS)
+
+# An extra that nothing but sweeps on a cluster needs: where it cannot be had its tests are skipped.
+$(VENV)/.ray: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[ray]' \
+	  || echo "Ray cannot be installed here: the test of sweeps on a cluster will be skipped."
+	@touch $@
 
 # The peer has to be compiled, so it is no part of the environment that everybody needs.
 $(VENV)/.peer: $(STAMP)

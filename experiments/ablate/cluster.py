@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from experiments.ablate import processes
 from experiments.ablate.processes import Ended
 from experiments.errors import ExperimentError
 from experiments.process import environment
@@ -44,7 +45,8 @@ def run_on_cluster(
         paths = environment(None)["PYTHONPATH"]
         waiting = {}
         for name, command in commands.items():
-            waiting[task.remote([*command, *started(name)], str(logs / f"{name}.log"), os.getcwd(), paths)] = name
+            arguments = [processes.MODULE, *command, *started(name)]
+            waiting[task.remote(arguments, str(logs / f"{name}.log"), os.getcwd(), paths)] = name
         while waiting:
             done, _ = ray.wait(list(waiting), num_returns=1)
             for reference in done:
@@ -60,11 +62,11 @@ def run_on_cluster(
 
 
 def _run(command: Sequence[str], log: str, folder: str, paths: str) -> tuple[int, float]:
-    """On a worker: the exit code of a run, and its seconds."""
+    """On a worker: the exit code of `python -m` these words, and its seconds."""
     began = time.monotonic()
     with open(log, "ab") as out:
         done = subprocess.run(
-            [sys.executable, "-m", "experiments.child", str(os.getpid()), "experiments.run", *command],
+            [sys.executable, "-m", "experiments.child", str(os.getpid()), *command],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,

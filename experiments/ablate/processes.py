@@ -10,6 +10,7 @@ from pathlib import Path
 from experiments.process import environment
 
 Ended = Callable[[str, int, float], None]  # name, exit code, seconds
+MODULE = "experiments.run"
 _TICK = 0.2
 _PATIENCE = 30.0  # seconds for a run to end its own step
 
@@ -52,7 +53,7 @@ def run_processes(
 def _start(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
     with log.open("ab") as out:
         return subprocess.Popen(
-            [sys.executable, "-m", "experiments.child", str(os.getpid()), "experiments.run", *command],
+            [sys.executable, "-m", "experiments.child", str(os.getpid()), MODULE, *command],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -1,5 +1,6 @@
 """The comparison of several runs: engineers and contexts over seeds, on the same boards, beside the published rows."""
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -229,7 +230,7 @@ def _acc(text: str) -> float:
 
 
 def _range(mean: Rate) -> str:
-    return f"{100 * mean.low:.1f}-{100 * mean.high:.1f}" if mean.low < mean.high else ""
+    return f"{100 * mean.low:.1f}-{100 * mean.high:.1f}" if math.isfinite(mean.low) else ""
 
 
 def _spread(mean: Rate) -> str:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from experiments.ablate.sharing import NOTE
 from experiments.reports.blocks import Section, Table, Text, command, folded, row
 from experiments.reports.source import Run
 from experiments.runfolder import read_marker
@@ -54,6 +55,8 @@ def manifest_section(run: Run) -> Section:
         f"- {versions}",
         *(f"- session {number}: {line}" for number, line in enumerate(sessions, 1)),
     ]
+    if shared := run.json(NOTE):
+        lines.append(f"- {', '.join(shared['outputs'])}: copied from the run {shared['from']}, which began alike")
     recipe = f"```yaml\n{run.recipe.to_yaml().rstrip()}\n```"
     whole = f"```json\n{json.dumps(manifest, indent=1, ensure_ascii=False)}\n```"
     return Section(

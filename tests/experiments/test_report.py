@@ -88,7 +88,9 @@ def test_the_tests_are_of_the_same_boards_and_corrected_together(finished, text)
     }
     tests = [mcnemar(t[a], t[b]) for t in tables.values() for a, b in ((0, 2), (0, 1), (1, 2))]
     adjusted = holm([test.p for test in tests])
-    names = [f"{pair}, `{n}`" for n in tables for pair in ("starter → stage 1", "starter → stage 0", "stage 0 → stage 1")]
+    names = [
+        f"{pair}, `{n}`" for n in tables for pair in ("starter → stage 1", "starter → stage 0", "stage 0 → stage 1")
+    ]
     for name, test, p in zip(names, tests, adjusted, strict=True):
         shown = cells(text, "Is the difference real?", name)
         assert shown[1:3] == [str(test.won), str(test.lost)]
