@@ -38,7 +38,8 @@ def sweep(
     named = {cell.name: cell for cell in cells}
     kept = [cell for cell in cells if is_finished(out / cell.name, cell)]
     outcomes = [Outcome(cell, kept=True) for cell in kept]
-    merge_rows(results, [gain_of_run(out / cell.name) for cell in kept])
+    if kept:
+        merge_rows(results, [gain_of_run(out / cell.name) for cell in kept])
     todo = {cell.name: _command(cell, out) for cell in cells if cell not in kept}
     began = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""A whole loop in no time: a copy of the run at FAKE_FINISHED with its own recipe; FAKE_FAILS and FAKE_CRASHES do not."""
+"""A whole loop in no time: a copy of FAKE_FINISHED with its own recipe; those of FAKE_FAILS and FAKE_CRASHES do not."""
 
 import argparse
 import os
