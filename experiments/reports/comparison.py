@@ -38,7 +38,7 @@ def comparison_of(folders: Sequence[Path]) -> Report:
     parent = Path(os.path.commonpath([folder.absolute().parent for folder in folders]))
     names = {folder: str(folder.absolute().relative_to(parent)) for folder in folders}
     named = {name: Run(folder, name) for folder, name in names.items()}
-    runs = {name: run for name, run in sorted(named.items()) if run.finished}
+    runs = {name: run for name, run in sorted(named.items(), key=_order) if run.finished}
     if not runs:
         raise RunFolderError("none of these runs has come to its end; go on with --resume")
     groups = groups_of(runs.values())
@@ -55,6 +55,13 @@ def comparison_of(folders: Sequence[Path]) -> Report:
     return Report(
         f"{len(runs)} runs compared", _verdict(groups), tuple(filter(None, sections)), facts, where="where the runs are"
     )
+
+
+def _order(named: tuple[str, Run]) -> tuple[str | int, ...]:
+    """By kind, then by seed."""
+    name, run = named
+    engineer = run.recipe.engineer
+    return run.recipe.name, engineer.name, engineer.variant, run.recipe.seed, name
 
 
 def _verdict(groups: Sequence[Group]) -> str:
@@ -127,13 +134,12 @@ def _contexts(groups: Sequence[Group]) -> Section | None:
 
 def _runs(runs: dict[str, Run], groups: Sequence[Group]) -> Section:
     """Every run by itself: the gain of the last checkpoint over the model before any RL."""
-    colours = {id(run): series for series, group in enumerate(groups, 1) for run in group.runs}
-    rows, gains = [], []
+    rows, gains = [], {}
     for name, run in runs.items():
         before, after = first(run), last(run)
         assert before is not None and after is not None
         gain, test = gain_of_tables(before, after), mcnemar(before["valid"], after["valid"])
-        gains.append((name, gain, colours.get(id(run), 0)))
+        gains[name] = gain
         engineer = run.recipe.engineer
         start, end = (f"{100 * float(table['valid'].mean()):.1f}" for table in (before, after))
         cells = [engineer.name, engineer.variant, str(run.recipe.seed), start, end, points(gain), p_value(test.p)]
@@ -142,26 +148,29 @@ def _runs(runs: dict[str, Run], groups: Sequence[Group]) -> Section:
     text = (
         f"Valid rate on `{HEADLINE}`; the interval of the paired difference over its boards, and McNemar's exact test."
     )
-    blocks = (Text(text), Figure("gains", "Gains in points", (_forest(gains),), tuple(g.name for g in groups), 1))
+    low, high = bounds((value for gain in gains.values() for value in (gain.low, gain.high)), least=0.0)
+    panels = [_forest(group, series, gains, (100 * low, 100 * high)) for series, group in enumerate(groups, 1)]
+    blocks = (Text(text), Figure("gains", "Gains on the same boards, a seed a line", tuple(panels)))
     source = f"python -m experiments.run gains {' '.join(runs)}"
     return Section("Each run", (*blocks, Table(head, tuple(rows), "The runs in numbers")), source)
 
 
-def _forest(gains: Sequence[tuple[str, Rate, int]]) -> str:
-    low, high = bounds((value for _, gain, _ in gains for value in (gain.low, gain.high)), least=0.0)
-    names = [(len(gains) - 1 - index, name) for index, (name, _, _) in enumerate(gains)]
+def _forest(group: Group, series: int, gains: dict[str, Rate], x: tuple[float, float]) -> str:
+    """The gains of one kind of runs with their intervals."""
+    places = [(len(group.runs) - 1 - index, f"seed {seed}") for index, seed in enumerate(group.seeds)]
     plot = Plot(
-        "Gain on the same boards",
-        (100 * low, 100 * high),
-        (-0.6, len(gains) - 0.4),
+        group.name,
+        x,
+        (-0.6, len(places) - 0.4),
         x_label="points, 95 % interval",
-        y_ticks=[(place, name if len(name) < 22 else f"{name[:20]}…") for place, name in names],
-        left=128,
-        height=74 + 16 * len(gains),
+        y_ticks=places,
+        left=60,
+        height=80 + 16 * len(places),
     )
-    for (place, _), (name, gain, series) in zip(names, gains, strict=True):
+    for (place, seed), run in zip(places, group.runs, strict=True):
+        gain = gains[run.name]
         plot.level(place, 100 * gain.low, 100 * gain.high, series)
-        plot.dot(100 * gain.value, place, series, f"{name}: {points(gain)} points")
+        plot.dot(100 * gain.value, place, series, f"{group.name}, {seed}: {points(gain)} points")
     return plot.svg()
 
 

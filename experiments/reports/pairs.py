@@ -51,7 +51,7 @@ def pairs_section(groups: Sequence[Group]) -> Section | None:
             p_value(adjusted.get(index, math.nan)),
             f"{sum(test.won for test in tests)} : {sum(test.lost for test in tests)}",
             f"{told} of {len(tests)}",
-            *(str(needed(spread, difference)) for difference in _DIFFERENCES),
+            *(str(needed(spread, difference)) if spread > 0 else "" for difference in _DIFFERENCES),
         ]
         rows.append(row(f"{one.name} → {other.name}", cells))
     text = (
