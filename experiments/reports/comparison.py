@@ -14,14 +14,13 @@ from experiments.reports.blocks import Cell, Figure, Report, Section, Table, Tex
 from experiments.reports.charts import Plot, bounds
 from experiments.reports.curves import curves_section
 from experiments.reports.differences import p_value, points
-from experiments.reports.groups import Group, at_wait_ratio, first, groups_of, last, rate
+from experiments.reports.groups import READERS, Group, at_wait_ratio, first, groups_of, last, rate
 from experiments.reports.pairs import pairs_section
 from experiments.reports.single import write_both
 from experiments.reports.source import Run
 from experiments.stats import Rate, mcnemar
 
 _WAITS = (0.25, 0.50, 0.75)
-_ASKED = ("self", "base", "openai")  # engineers that read a context at all
 
 
 def write_comparison(folders: Sequence[Path], out: Path) -> Path:
@@ -110,7 +109,7 @@ def _headline(groups: Sequence[Group]) -> Section:
 
 def _contexts(groups: Sequence[Group]) -> Section | None:
     """V1 to V6 as far as there are runs, and as published."""
-    asked = [group for group in groups if group.runs[0].recipe.engineer.name in _ASKED]
+    asked = [group for group in groups if group.runs[0].recipe.engineer.name in READERS]
     if not asked:
         return None
     rows = []

@@ -10,6 +10,8 @@ from experiments.reports.source import Run
 from experiments.stats import Rate, bootstrap_mean
 from experiments.tables import Table as Rows
 
+READERS = ("self", "base", "openai")  # engineers that read a context; to the others its variant is nothing
+
 
 @dataclass(frozen=True)
 class Group:
@@ -37,15 +39,15 @@ class Group:
 
 def groups_of(runs: Iterable[Run]) -> list[Group]:
     """The groups in the order of their names; of two runs with one seed the later counts."""
-    kinds: dict[tuple[str, str, str], dict[int, Run]] = {}
+    kinds: dict[tuple[str, ...], dict[int, Run]] = {}
     for run in runs:
-        recipe = run.recipe
-        key = (recipe.name, recipe.engineer.name, recipe.engineer.variant)
-        kinds.setdefault(key, {})[recipe.seed] = run
-    recipes = {recipe for recipe, _, _ in kinds}
+        engineer = run.recipe.engineer
+        context = (engineer.variant,) if engineer.name in READERS else ()
+        kinds.setdefault((run.recipe.name, engineer.name, *context), {})[run.recipe.seed] = run
+    recipes = {recipe for recipe, *_ in kinds}
     groups = []
-    for (kind, engineer, variant), seeds in sorted(kinds.items()):
-        name = f"{engineer}, {variant}" if len(recipes) == 1 else f"{engineer}, {variant}, {kind}"
+    for (recipe, *rest), seeds in sorted(kinds.items()):
+        name = ", ".join(rest if len(recipes) == 1 else [*rest, recipe])
         groups.append(Group(name, tuple(seeds[seed] for seed in sorted(seeds))))
     return groups
 
