@@ -96,7 +96,7 @@ def _headline(groups: Sequence[Group]) -> Section:
             rows.append(row(label, shown, published=True))
     text = (
         "acc / opt of the last checkpoints in percent, means over the seeds (how many, in brackets); below them 95 % "
-        "bootstrap intervals over the seeds where there are three or more. Greedy answers; our best in bold. "
+        "bootstrap intervals over the seeds where there are three or more. Greedy answers; our best acc in bold. "
         + (published.CITATION if any(line.published for line in rows) else "")
     )
     head = ("acc / opt in %", *(f"{agents} agents, `{name}`" for name, agents in kinds))

@@ -31,7 +31,7 @@ def headline_section(run: Run) -> Section | None:
     cost = run.recipe.objective.replace("_", " ")
     text = (
         f"acc: valid plans; opt: plans whose {cost} is optimal. Greedy answers; below them 95 % Wilson intervals; our "
-        "best in bold."
+        "best acc in bold."
     )
     if untrained := sorted({agents for _, agents in kinds} - {run.recipe.num_agents}):
         listed = ", ".join(map(str, untrained))
