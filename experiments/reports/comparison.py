@@ -15,7 +15,7 @@ from experiments.reports.charts import Plot, bounds
 from experiments.reports.curves import curves_section
 from experiments.reports.differences import p_value, points
 from experiments.reports.groups import READERS, Group, at_wait_ratio, first, groups_of, last, rate
-from experiments.reports.pairs import pairs_section
+from experiments.reports.pairs import Pair, pairs_of, pairs_section
 from experiments.reports.single import write_both
 from experiments.reports.source import Run
 from experiments.stats import Rate, mcnemar
@@ -41,9 +41,10 @@ def comparison_of(folders: Sequence[Path]) -> Report:
     if not runs:
         raise RunFolderError("none of these runs has come to its end; go on with --resume")
     groups = groups_of(runs.values())
+    pairs = pairs_of(groups)
     sections = [
         _headline(groups),
-        pairs_section(groups),
+        pairs_section(pairs),
         _contexts(groups),
         _runs(runs, groups),
         curves_section(groups),
@@ -52,7 +53,11 @@ def comparison_of(folders: Sequence[Path]) -> Report:
     seeds = sorted({seed for group in groups for seed in group.seeds})
     facts = (("runs", str(len(runs))), ("kinds", str(len(groups))), ("seeds", ", ".join(map(str, seeds))))
     return Report(
-        f"{len(runs)} runs compared", _verdict(groups), tuple(filter(None, sections)), facts, where="where the runs are"
+        f"{len(runs)} runs compared",
+        _verdict(groups, pairs),
+        tuple(filter(None, sections)),
+        facts,
+        where="where the runs are",
     )
 
 
@@ -63,17 +68,19 @@ def _order(named: tuple[str, Run]) -> tuple[str | int, ...]:
     return run.recipe.name, engineer.name, engineer.variant, run.recipe.seed, name
 
 
-def _verdict(groups: Sequence[Group]) -> str:
-    """The highest mean, in one sentence that claims no more."""
-    means = [(group.over_seeds(lambda run: rate(last(run), "valid")), group) for group in groups]
-    best, group = max(means, key=lambda pair: pair[0].value)
-    text = (
-        f"**The highest mean valid rate on `{HEADLINE}` is that of {group.name}: {100 * best.value:.1f} %"
-        f"{_spread(best)} over {best.count} seeds.**"
-    )
-    if len(groups) > 1:
-        text += " Whether it is higher than the others by more than chance stands under *Compared in pairs*."
-    return text
+def _verdict(groups: Sequence[Group], pairs: Sequence[Pair]) -> str:
+    """The means, and which of them the seeds tell apart; no more is claimed than the tests allow."""
+    means = {group.name: group.over_seeds(lambda run: rate(last(run), "valid")) for group in groups}
+    ordered = sorted(means.items(), key=lambda pair: -pair[1].value)
+    listed = ", ".join(f"{name} {100 * mean.value:.1f} %" for name, mean in ordered)
+    text = f"**Mean valid rate on `{HEADLINE}` after the last stage: {listed}.**\n\n"
+    apart = [pair for pair in pairs if pair.told_apart]
+    if apart:
+        told = "; ".join(f"{pair.one.name} → {pair.other.name} {points(pair.difference)} points" for pair in apart)
+        return f"{text}Told apart over the seeds (paired t test, Holm's correction, 5 %): {told}. The others are not."
+    if pairs:
+        return f"{text}The seeds tell no two of them apart (paired t test, Holm's correction, 5 %)."
+    return f"{text}No two kinds of runs have two seeds in common, so that nothing can be said of their difference."
 
 
 def _headline(groups: Sequence[Group]) -> Section:
@@ -239,7 +246,3 @@ def _acc(text: str) -> float:
 
 def _range(mean: Rate) -> str:
     return f"{100 * mean.low:.1f}-{100 * mean.high:.1f}" if math.isfinite(mean.low) else ""
-
-
-def _spread(mean: Rate) -> str:
-    return f" (95 % {_range(mean)})" if _range(mean) else ""

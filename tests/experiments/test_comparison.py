@@ -79,6 +79,26 @@ def test_pairs_are_tested_over_their_seeds_on_the_same_boards(runs, text):
     assert shown[6:] == [str(needed(float(spread), points)) for points in (0.01, 0.02, 0.05)]
 
 
+def test_the_first_lines_claim_what_the_tests_allow(runs, text, tmp_path):
+    lines = text.splitlines()
+    assert lines[2].startswith("**Mean valid rate on `learn` after the last stage: self, V6 ")
+    shown = cells(text, "Compared in pairs", "rule → self, V6")
+    told = lines[4].startswith(
+        f"Told apart over the seeds (paired t test, Holm's correction, 5 %): rule → self, V6 {shown[1]}"
+    )
+    assert told == (float(shown[3]) < 0.05)
+    alone = write_comparison([runs / "rule-0", runs / "self-0"], tmp_path / "alone").read_text()
+    assert "nothing can be said of their difference" in alone.splitlines()[4] and "Compared in pairs" not in alone
+    for seed in SEEDS:
+        shutil.copytree(runs / f"self-{seed}", tmp_path / f"same-{seed}")
+        recipe = tmp_path / f"same-{seed}" / "recipe.yaml"
+        recipe.write_text(recipe.read_text().replace("  name: self\n", "  name: fixed\n"))
+        shutil.copytree(runs / f"self-{seed}", tmp_path / f"self-{seed}")
+    same = [tmp_path / f"{name}-{seed}" for name in ("same", "self") for seed in SEEDS]
+    equal = write_comparison(same, tmp_path / "equal").read_text()
+    assert "The seeds tell no two of them apart" in equal.splitlines()[4]
+
+
 def test_contexts_are_laid_beside_the_published_ones(runs, text):
     tables = [read_table(runs / f"self-{seed}" / "stage_1" / "eval" / "learn.parquet") for seed in SEEDS]
     means = [np.mean([at_wait_ratio(table, waits) for table in tables]) for waits in (0.25, 0.5, 0.75)]
