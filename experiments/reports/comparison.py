@@ -16,8 +16,8 @@ from experiments.reports.curves import curves_section
 from experiments.reports.differences import p_value, points
 from experiments.reports.groups import READERS, Group, at_wait_ratio, first, groups_of, last, rate
 from experiments.reports.pairs import Pair, pairs_of, pairs_section
-from experiments.reports.single import write_both
 from experiments.reports.source import Run
+from experiments.reports.writing import write_both
 from experiments.stats import Rate, mcnemar
 
 _WAITS = (0.25, 0.50, 0.75)

@@ -10,27 +10,16 @@ from experiments.reports.differences import points, tests_section
 from experiments.reports.failures import Draw, heat_section
 from experiments.reports.failures import samples_section as failures_section
 from experiments.reports.learning import learning_section
-from experiments.reports.markdown import to_markdown
-from experiments.reports.page import to_html
 from experiments.reports.provenance import costs_section, manifest_section, starter_section
 from experiments.reports.rates import headline_section, set_section
 from experiments.reports.samples import samples_section
 from experiments.reports.source import Run
-from experiments.stepio import write_text
+from experiments.reports.writing import write_both
 
 
 def write_report(folder: Path, out: Path, *, draw: Draw) -> Path:
     """Write `report.md` and `report.html` into the folder `out`; returns the Markdown's path."""
     return write_both(report_of(Run(folder), draw), out)
-
-
-def write_both(report: Report, out: Path) -> Path:
-    """A report's two files."""
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "report.html", to_html(report))
-    path = out / "report.md"
-    write_text(path, to_markdown(report))
-    return path
 
 
 def report_of(run: Run, draw: Draw) -> Report:
