@@ -8,14 +8,13 @@ import numpy as np
 from experiments.plan import VALIDATION
 from experiments.reports.blocks import Board, Boards, Figure, Section, Table, Text, command, row
 from experiments.reports.heat import heat_map
+from experiments.reports.labels import LABELS, SHOWN, VALID
 from experiments.reports.source import Run
 from experiments.tables import Table as Rows
-from jaxenv.types import Label
 
 # (run, name of the set, rows of its table, row) -> board and answer as text, and as SVG
 Draw = Callable[[Run, str, Rows, int], tuple[str, str]]
 _SAMPLES = 6
-_KINDS = tuple(label for label in Label if label not in (Label.READ, Label.SOLVER_FAULT))
 
 
 def heat_section(run: Run) -> Section | None:
@@ -24,10 +23,10 @@ def heat_section(run: Run) -> Section | None:
     if not tables:
         return None
     sizes = np.unique(next(iter(tables.values()))["size"]).tolist()
-    kinds: list[Label] = [kind for kind in _KINDS if any((table["label"] == kind).any() for table in tables.values())]
+    kinds = [kind for kind in SHOWN if any((table["label"] == kind).any() for table in tables.values())]
     shares = {name: _shares(table, sizes, kinds) for name, table in tables.items()}
-    rises = [kind in (Label.SUBOPTIMAL, Label.OPTIMAL) for kind in kinds]
-    names, columns = [_words(kind) for kind in kinds], [str(size) for size in sizes]
+    rises = [LABELS[kind] in VALID for kind in kinds]
+    names, columns = [LABELS[kind] for kind in kinds], [str(size) for size in sizes]
     panels = [
         heat_map(name.capitalize(), names, columns, share.tolist(), top=1.0, told=_told(share, names, sizes))
         for name, share in shares.items()
@@ -46,8 +45,8 @@ def heat_section(run: Run) -> Section | None:
         )
         for first, second in pairs
     ]
-    counts = {name: np.bincount(table["label"], minlength=len(Label)) for name, table in tables.items()}
-    rows = [row(_words(kind), [str(counts[name][kind]) for name in tables]) for kind in kinds]
+    counts = {name: np.bincount(table["label"], minlength=len(LABELS)) for name, table in tables.items()}
+    rows = [row(LABELS[kind], [str(counts[name][kind]) for name in tables]) for kind in kinds]
     text = (
         "Verdicts on the validation set, in percent of a size's boards: what the engineer's evidence is made of. An "
         "answer has the label of its first offence."
@@ -58,7 +57,7 @@ def heat_section(run: Run) -> Section | None:
         Figure("failures-changes", "Changes in points from checkpoint to checkpoint", tuple(changes)),
         Table(("answers", *tables), tuple(rows)),
     )
-    labels = {int(kind): _words(kind) for kind in kinds}
+    labels = {kind: LABELS[kind] for kind in kinds}
     source = command(
         f"t = pd.read_parquet('{run.last}/eval/{VALIDATION}.parquet'); "
         f"print(pd.crosstab(t['label'].map({labels}), t['size']), t['label'].value_counts())"
@@ -94,7 +93,7 @@ def samples_section(run: Run, draw: Draw) -> Section | None:
     return Section("Failures", (Text(text), Boards(tuple(boards))), source)
 
 
-def _shares(table: Rows, sizes: list[int], kinds: list[Label]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
+def _shares(table: Rows, sizes: list[int], kinds: list[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
     """Of the answers on each size the share of each kind, [kinds, sizes]."""
     rows = []
     for kind in kinds:
@@ -115,7 +114,3 @@ def _told(
         [f"{name}, {size}x{size}: {100 * shares[r, c]:{form}} {unit}" for c, size in enumerate(sizes)]
         for r, name in enumerate(names)
     ]
-
-
-def _words(kind: Label) -> str:
-    return kind.name.lower().replace("_", " ")

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jaxenv
 from experiments.gains import gain_of_run
+from experiments.reports.labels import LABELS
 from experiments.reports.single import write_report
 from experiments.stats import holm, mcnemar, wilson
 from experiments.tables import read_table
@@ -134,6 +136,11 @@ def test_the_verdicts_are_counted_by_kind(finished, text):
     labels = read_table(finished.path / "stage_1" / "eval" / "validation.parquet")["label"]
     for name, label in (("vertex conflict", 7), ("optimal", 11)):
         assert cells(text, "Where it fails", name)[-1] == str(int((labels == label).sum()))
+
+
+def test_the_labels_are_the_worlds():
+    assert [name.replace(" ", "_").upper() for name in LABELS] == [label.name for label in jaxenv.Label]
+    assert list(jaxenv.Label) == list(range(len(LABELS)))
 
 
 def test_the_failures_are_of_different_kinds_and_really_wrong(finished, tmp_path):
