@@ -56,7 +56,7 @@ def counts(recipe: Recipe) -> Counts:
         rollouts=rollouts,
         group=group,
         boards=recipe.boards_per_stage,
-        evaluated=sum(_sets(recipe).values()) * (1 + recipe.evaluation.samples) + recipe.validation.count,
+        evaluated=(sum(_sets(recipe).values()) + recipe.validation.count) * (1 + recipe.evaluation.samples),
         replies=recipe.engineer.samples * (recipe.stages + 1),
         max_tokens=recipe.reward.max_tokens,
     )
