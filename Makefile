@@ -10,7 +10,7 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest check-solver bench format doctor warmstart seeds clean
+.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
@@ -20,6 +20,7 @@ help:
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
 	@echo "make seeds        the gain over five seeds, a line each in experiments/results (RECIPE=starter-long SEEDS='0 1')"
+	@echo "make study        five engineers, five seeds each, equal budget (hours; goes on where it stopped; ARGS=--dry-run)"
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove the environment and the caches"
 
@@ -38,7 +39,7 @@ $(STAMP): pyproject.toml
 stage_loop: $(STAMP)
 	$(PY) -m experiments.run stage_loop $(ARGS)
 
-test: lint type pytest
+test: lint type browser pytest
 
 lint: $(STAMP)
 	$(PY) -m ruff check .
@@ -47,9 +48,22 @@ lint: $(STAMP)
 type: $(STAMP)
 	$(PY) -m mypy
 
+# The report's page is looked at in Chromium where one can be had: there is one already, or the system's packages give it.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update >/dev/null 2>&1 \
+	    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium >/dev/null 2>&1; } \
+	  || echo "There is no Chromium and it cannot be installed here: the test of the report's page will be skipped."; }
+
 # One thread: two OpenMP threads on busy cores are several times slower than one.
-pytest: $(STAMP)
+pytest: $(STAMP) $(VENV)/.ray
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS)
+
+# An extra that nothing but sweeps on a cluster needs: where it cannot be had its tests are skipped.
+$(VENV)/.ray: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[ray]' \
+	  || echo "Ray cannot be installed here: the test of sweeps on a cluster will be skipped."
+	@touch $@
 
 # The peer has to be compiled, so it is no part of the environment that everybody needs.
 $(VENV)/.peer: $(STAMP)
@@ -82,6 +96,12 @@ seeds: $(STAMP)
 	    $$(test -e $$run/recipe.yaml && echo --resume) || exit 1; \
 	  $(PY) -m experiments.run gains $$run --out experiments/results/$(RECIPE).jsonl || exit 1; \
 	done
+
+# Several sittings are fine: what is finished is kept, and every finished run has its row in experiments/results/.
+ENGINEERS ?= fixed,curriculum,rule,teacher,self
+study: $(STAMP)
+	$(PY) -m experiments.run ablate --recipe study --grid engineer.name=$(ENGINEERS) --grid seed=0,1,2,3,4 \
+	  --results experiments/results/study.jsonl $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

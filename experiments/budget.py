@@ -1,36 +1,86 @@
 """What a recipe will cost, before it runs: `--dry-run`."""
 
 import math
+from dataclasses import dataclass
 
 from experiments.recipe import BOARDS, Recipe
 
 
-def budget(recipe: Recipe) -> list[str]:
-    """Lines of plain text: counts that follow from the recipe, upper bounds where a count is the model's to decide."""
+@dataclass(frozen=True)
+class Counts:
+    """How much of everything one run does."""
+
+    stages: int
+    steps: int  # of the optimiser, a stage
+    rollouts: int  # sampled answers a step
+    group: int
+    boards: int  # a stage
+    evaluated: int  # answers of one checkpoint to all sets, validation among them
+    replies: int  # of the engineer, to measure the usable share
+    max_tokens: int
+
+    @property
+    def trained(self) -> int:
+        """Training completions in all."""
+        return self.stages * self.steps * self.rollouts
+
+    @property
+    def judged(self) -> int:
+        """Evaluated completions in all: of the starter and after each stage."""
+        return self.evaluated * (self.stages + 1)
+
+    @property
+    def tokens(self) -> int:
+        """Answer tokens at most."""
+        return (self.trained + self.judged) * self.max_tokens
+
+    def told(self) -> str:
+        """In one line."""
+        return (
+            f"{self.stages} stages of {self.steps} steps of {self.rollouts} answers, {self.boards} boards a stage, "
+            f"{self.evaluated} answers a checkpoint"
+        )
+
+
+def counts(recipe: Recipe) -> Counts:
+    """What follows from a recipe; where a count is the model's to decide, its upper bound."""
     grpo = recipe.grpo
     rollouts = int(grpo.get("per_device_train_batch_size", 8)) * int(grpo.get("gradient_accumulation_steps", 1))
     group = int(grpo.get("num_generations", 8))
     steps = int(grpo.get("max_steps", -1))
     if steps < 0:  # epochs are counted then, one unless told
         steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * recipe.boards_per_stage * group / rollouts)
-    sets: dict[str, int] = {
-        name: min(BOARDS[name], recipe.evaluation.limit or BOARDS[name]) for name in recipe.evaluation.sets
-    }
-    judged = recipe.validation.count + sum(sets.values())
-    trained = recipe.stages * steps * rollouts
-    tokens = (trained + judged * (recipe.stages + 1)) * recipe.reward.max_tokens
+    return Counts(
+        stages=recipe.stages,
+        steps=steps,
+        rollouts=rollouts,
+        group=group,
+        boards=recipe.boards_per_stage,
+        evaluated=(sum(_sets(recipe).values()) + recipe.validation.count) * (1 + recipe.evaluation.samples),
+        replies=recipe.engineer.samples * (recipe.stages + 1),
+        max_tokens=recipe.reward.max_tokens,
+    )
+
+
+def budget(recipe: Recipe) -> list[str]:
+    """Lines of plain text."""
+    count = counts(recipe)
+    listed = ", ".join(f"{name} {n}" for name, n in {"validation": recipe.validation.count, **_sets(recipe)}.items())
+    samples = f", {recipe.evaluation.samples} more sampled for each" if recipe.evaluation.samples else ""
     return [
         "budget:",
-        f"  stages                {recipe.stages}, the first on a random config, {recipe.stages - 1} redesigned",
-        f"  training boards       {recipe.boards_per_stage} a stage, {recipe.boards_per_stage * recipe.stages} in all",
-        f"  GRPO steps            {steps} a stage of {rollouts} completions in groups of {group}",
-        f"  training completions  {trained}",
-        f"  evaluated completions {judged * (recipe.stages + 1)} ({_listed(sets, recipe)}; starter and each stage)",
-        f"  engineer's replies    {recipe.stages - 1} to act on (at most 4 tries each), "
-        f"{recipe.engineer.samples * (recipe.stages + 1)} to measure the usable share",
-        f"  answer tokens         at most {tokens}",
+        f"  stages                {count.stages}, the first on a random config, {count.stages - 1} redesigned",
+        f"  training boards       {count.boards} a stage, {count.boards * count.stages} in all",
+        f"  GRPO steps            {count.steps} a stage of {count.rollouts} completions in groups of {count.group}",
+        f"  training completions  {count.trained}",
+        f"  evaluated completions {count.judged} ({listed}{samples}; starter and each stage)",
+        f"  engineer's replies    {count.stages - 1} to act on (at most 4 tries each), "
+        f"{count.replies} to measure the usable share",
+        f"  answer tokens         at most {count.tokens}",
     ]
 
 
-def _listed(sets: dict[str, int], recipe: Recipe) -> str:
-    return ", ".join(f"{name} {count}" for name, count in {"validation": recipe.validation.count, **sets}.items())
+def _sets(recipe: Recipe) -> dict[str, int]:
+    """The evaluation sets with their boards."""
+    limit = recipe.evaluation.limit
+    return {name: min(BOARDS[name], limit or BOARDS[name]) for name in recipe.evaluation.sets}

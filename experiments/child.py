@@ -1,4 +1,4 @@
-"""Runs a step's module so that it dies with its driver: `python -m experiments.child PARENT MODULE JOB.json`.
+"""Runs a step's module so that it dies with its driver: `python -m experiments.child PARENT MODULE ARGUMENT..`.
 
 Asked for here, in the child, and not between fork and exec: a process that has JAX in it must not run Python there.
 """
@@ -14,12 +14,12 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Tie this process to its parent, then become the step."""
-    parent, module, job = sys.argv[1:]
+    parent, module, *arguments = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):  # it died before the call
         sys.exit(1)
-    sys.argv = [module, job]
+    sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

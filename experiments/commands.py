@@ -12,8 +12,11 @@ from typing import Any
 
 from rich.console import Console
 
+from experiments import evaluate_command, report_command
+from experiments.ablate import command as ablate_command
 from experiments.errors import ExperimentError, RecipeError
-from experiments.recipe import BOARDS, Recipe, load
+from experiments.options import recipe_of, recipe_options
+from experiments.recipe import BOARDS, load
 from experiments.run import COMMANDS
 from experiments.standalone import run_alone, run_and_tell
 from experiments.stepio import explain
@@ -42,17 +45,8 @@ def main(command: str, argv: Sequence[str]) -> int:
         return 2
 
 
-def _recipe_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recipe", metavar="NAME|PATH", help="a shipped recipe or a YAML file (default: stage_loop)")
-    parser.add_argument("--set", metavar="a.b=c", action="append", default=[], help="change one value; may be repeated")
-
-
-def _recipe(parsed: argparse.Namespace) -> Recipe:
-    return load(parsed.recipe or "stage_loop", parsed.set)
-
-
 def _loop_options(parser: argparse.ArgumentParser) -> None:
-    _recipe_options(parser)
+    recipe_options(parser)
     parser.add_argument("--run", metavar="FOLDER", type=Path, help="the run folder (default: a new one under runs/)")
     parser.add_argument("--resume", action="store_true", help="go on with the run (default: the latest under runs/)")
     parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe and its budget, do nothing")
@@ -65,7 +59,7 @@ def _loop(parsed: argparse.Namespace) -> None:
     if parsed.resume and folder is not None and parsed.recipe is None and (folder / RECIPE).is_file():
         recipe = load(str(folder / RECIPE), parsed.set)
     else:
-        recipe = _recipe(parsed)
+        recipe = recipe_of(parsed)
     if parsed.dry_run:
         from experiments.budget import budget
 
@@ -152,7 +146,7 @@ def _solve(parsed: argparse.Namespace) -> int:
 
 
 def _train_options(parser: argparse.ArgumentParser) -> None:
-    _recipe_options(parser)
+    recipe_options(parser)
     parser.add_argument("--data", metavar="FOLDER", type=Path, required=True, help="a set made by `generate`")
     parser.add_argument("--model", metavar="SPEC", help="shipped name, folder or hub id (default: the recipe's)")
     parser.add_argument("--prior-valid", type=float, default=0.5, help="valid rate of the model before the stage")
@@ -162,30 +156,14 @@ def _train_options(parser: argparse.ArgumentParser) -> None:
 def _train(parsed: argparse.Namespace) -> None:
     from experiments.plan import steps_of
 
-    recipe = _recipe(parsed)
+    recipe = recipe_of(parsed)
     job = next(step.job for step in steps_of(recipe) if step.kind == "train_stage")
     changed = {"data": str(parsed.data), "model": parsed.model or recipe.model, "prior_valid": parsed.prior_valid}
     run_alone("train_stage", parsed.out, {**job, **changed, "resume": False}, recipe.threads)
 
 
-def _evaluate_options(parser: argparse.ArgumentParser) -> None:
-    _recipe_options(parser)
-    parser.add_argument("--model", metavar="SPEC", help="shipped name, folder or hub id (default: the recipe's)")
-    parser.add_argument("--data", metavar="FOLDER", type=Path, nargs="+", required=True, help="sets made by `generate`")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
-
-
-def _evaluate(parsed: argparse.Namespace) -> None:
-    from experiments.plan import steps_of
-
-    recipe = _recipe(parsed)
-    job = next(step.job for step in steps_of(recipe) if step.kind == "evaluate")
-    sets = {folder.absolute().name: str(folder) for folder in parsed.data}
-    run_alone("evaluate", parsed.out, {**job, "model": parsed.model or recipe.model, "sets": sets}, recipe.threads)
-
-
 def _engineer_options(parser: argparse.ArgumentParser) -> None:
-    _recipe_options(parser)
+    recipe_options(parser)
     parser.add_argument("--stage", metavar="FOLDER", type=Path, required=True, help="a finished stage of a run")
     parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
 
@@ -211,17 +189,6 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
 
 
-def _report(parsed: argparse.Namespace) -> None:
-    from experiments.driver import make_report
-    from experiments.progress import Display
-    from experiments.runfolder import RunFolder
-
-    with contextlib.closing(RunFolder.open(parsed.run, resume=True)) as run, Display(Console(), 1) as display:
-        display.start("report", 1)
-        path = make_report(run, display)
-    print(path)
-
-
 def _gains_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="finished run folders")
     parser.add_argument("--out", metavar="FILE", type=Path, help="JSON lines to add to (default: print them)")
@@ -244,7 +211,7 @@ def _show(parsed: argparse.Namespace) -> None:
 
 
 def _watch(parsed: argparse.Namespace) -> None:
-    from experiments.show import watch
+    from experiments.watch import watch
 
     watch(parsed.run, Console())
 
@@ -291,9 +258,10 @@ _COMMANDS = {
     "generate": (_generate_options, _generate),
     "solve": (_solve_options, _solve),
     "train_stage": (_train_options, _train),
-    "evaluate": (_evaluate_options, _evaluate),
+    "evaluate": (evaluate_command.options, evaluate_command.run),
+    "ablate": (ablate_command.options, ablate_command.run),
     "engineer": (_engineer_options, _engineer),
-    "report": (_run_options, _report),
+    "report": (report_command.options, report_command.run),
     "gains": (_gains_options, _gains),
     "reverify": (_reverify_options, _reverify),
     "show": (_run_options, _show),

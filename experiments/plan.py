@@ -158,15 +158,19 @@ def _evaluate(recipe: Recipe, stage: int | None) -> Step:
     names = (VALIDATION, *recipe.evaluation.sets)
     job = {
         "model": _model(recipe, stage),
+        "base_url": None,
         "sets": {name: _path(SETS, name) for name in names},
         "style": recipe.style,
         "objective": recipe.objective,
         "max_tokens": recipe.reward.max_tokens,
         "batch": recipe.evaluation.batch,
+        "samples": recipe.evaluation.samples,
+        "temperature": recipe.evaluation.temperature,
         "seed": derive_seed(recipe.seed, "evaluate"),
         "stage": -1 if stage is None else stage,
     }
-    return Step(f"{_folder(stage)}/eval", "evaluate", job, reads=(SETS, *_policy_reads(stage)), weight=8)
+    reads = (SETS, *_policy_reads(stage))
+    return Step(f"{_folder(stage)}/eval", "evaluate", job, reads, weight=8, keep_part=True)
 
 
 def _engineer(recipe: Recipe, stage: int) -> Step:

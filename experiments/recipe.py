@@ -94,6 +94,8 @@ class EvaluationBlock(_Block):
     sets: tuple[SetName, ...] = ("learn", "learn3")
     limit: int | None = Field(None, ge=1, description="take only the first boards of each set, for quick tests")
     batch: int = Field(256, ge=1)
+    samples: int = Field(0, ge=0, description="answers a board that are sampled beside the greedy one")
+    temperature: float = Field(1.0, gt=0, le=2, description="of the sampled answers")
 
     @field_validator("sets")
     @classmethod

@@ -16,8 +16,9 @@ COMMANDS = {
     "solve": "solve boards of your own to a certified optimum",
     "train_stage": "one stage of training on a set of boards",
     "evaluate": "judge a policy on sets of boards",
+    "ablate": "whole loops over a grid of engineers, contexts, seeds or anything else in a recipe",
     "engineer": "let an engineer write the next config from a stage's failures",
-    "report": "write a run's report anew",
+    "report": "write a run's report anew, or compare several runs",
     "gains": "the paired gain on `learn`, last checkpoint against starter, a JSON line a run",
     "reverify": "judge a run's stored answers again, without a model",
     "show": "what a run folder holds",
@@ -30,8 +31,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    The exit code is 0, 1 where `solve` left a board undetermined or `reverify` judged an answer otherwise, 2 for a
-    fault the user can mend, 130 when interrupted.
+    The exit code is 0, 1 where `solve` left a board undetermined, `reverify` judged an answer otherwise or a run of
+    `ablate` failed, 2 for a fault the user can mend, 130 when interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(

@@ -1,8 +1,6 @@
-"""A run folder in the terminal: what it holds, and how a running one gets on."""
+"""A run folder in the terminal: what it holds."""
 
-import time
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -11,10 +9,8 @@ from experiments.errors import RunFolderError
 from experiments.plan import VALIDATION, steps_of
 from experiments.progress import duration
 from experiments.recipe import load
-from experiments.runfolder import METRICS, RECIPE, read_marker, read_metrics
+from experiments.runfolder import RECIPE, read_marker
 from experiments.tables import read_table
-
-_POLL = 1.0
 
 
 def show(run: Path, console: Console) -> None:
@@ -44,31 +40,3 @@ def show(run: Path, console: Console) -> None:
     console.print(rates)
     report = run / "report" / "report.md"
     console.print(f"report: {report if report.is_file() else 'not written yet'}", markup=False, soft_wrap=True)
-
-
-def watch(run: Path, console: Console, *, poll: float = _POLL) -> None:
-    """Print metrics as they come, until the report is there or the user has seen enough."""
-    if not (run / RECIPE).is_file():
-        raise RunFolderError(f"there is no run in {run}")
-    report = run / "report" / "report.md"
-    seen = 0
-    while True:
-        finished = report.is_file()
-        rows = read_metrics(run / METRICS)
-        for row in rows[seen if seen <= len(rows) else 0 :]:
-            console.print(_line(row), markup=False, highlight=False, soft_wrap=True)
-        seen = len(rows)
-        if finished:
-            console.print(str(report), markup=False, highlight=False, soft_wrap=True)
-            return
-        time.sleep(poll)
-
-
-def _line(row: dict[str, Any]) -> str:
-    clock = time.strftime("%H:%M:%S", time.localtime(row.get("time", 0)))
-    shown = " ".join(
-        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
-        for key, value in row.items()
-        if key not in ("time", "job") and not isinstance(value, dict | list)
-    )
-    return f"{clock} {row.get('job', ''):<20} {shown}"

@@ -14,9 +14,18 @@ from experiments.progress import Display
 from experiments.stepio import write_json
 
 
-def run_alone(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> None:
-    """Run one step outside a run folder; prints the output's path."""
-    print(_run(kind, out, job, threads, fresh=fresh))
+def run_alone(
+    kind: str,
+    out: Path,
+    job: dict[str, Any],
+    threads: int | None = None,
+    *,
+    fresh: bool = True,
+    say: Path | None = None,
+) -> None:
+    """Run one step outside a run folder; prints the output's path, or that of `say`."""
+    made = _run(kind, out, job, threads, fresh=fresh)
+    print(say or made)
 
 
 def _run(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, *, fresh: bool = True) -> Path:

@@ -151,11 +151,13 @@ print(json.dumps({"backends": sorted(sys.modules["jax._src.xla_bridge"]._backend
     assert {line.split()[-1] for line in found["read"]} == {"HOME", "PATH"}
 
 
-def test_the_driver_and_its_help_load_no_heavy_library():
+def test_the_driver_the_sweep_the_comparison_and_their_help_load_no_heavy_library():
     found = run_python(
         f"""
 import contextlib, io, json, sys
-from experiments import doctor, driver, run
+from experiments import commands, doctor, driver, report_command, run, watch
+from experiments.ablate import cluster, command, rates, sweep
+from experiments.steps import compare
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     run.main(["--help"])
 print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"""

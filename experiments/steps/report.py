@@ -1,18 +1,18 @@
 """The report's process: it may import JAX, for it draws boards. Job: run (folder), out (folder)."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 import jaxenv
 from experiments.plan import SETS
-from experiments.recipe import load
-from experiments.report import write_report
-from experiments.runfolder import RECIPE
+from experiments.reports.single import write_report
+from experiments.reports.source import Run
 from experiments.stepio import read_job
 from experiments.tables import Table
 from jaxenv.draw import draw_board, draw_plan
-from jaxenv.filling import take
+from jaxenv.filling import take, to_numpy
 from policy.texts import read_texts, verify_texts
 
 
@@ -22,19 +22,25 @@ def main() -> None:
     write_report(Path(job["run"]), Path(job["out"]), draw=draw_failure)
 
 
-def draw_failure(run: Path, name: str, rows: Table, row: int) -> str:
-    """The board, the answer as it was given, and the plan in it up to the offending step."""
-    recipe = load(str(run / RECIPE))
-    boards = jaxenv.Dataset.load(run / SETS / name)
+def draw_failure(run: Run, name: str, rows: Table, row: int) -> tuple[str, str]:
+    """The board, the answer as it was given, and the plan in it up to the offending step: as text, and animated."""
+    recipe = run.recipe
+    boards = _boards(run.path / SETS / name)
     index = np.array([rows["board"][row]])
-    instances, solutions = take(boards.instances, index), take(boards.solutions, index)
+    instances, solutions = (take(to_numpy(part), index) for part in (boards.instances, boards.solutions))
     text, truncated = str(rows["completion"][row]), np.array([rows["truncated"][row]])
     plans = read_texts([text], instances.num_agents, style=recipe.style, truncated=truncated)
-    verdicts = verify_texts(
-        instances, solutions, [text], style=recipe.style, truncated=truncated, objective=recipe.objective
+    verdicts = to_numpy(
+        verify_texts(instances, solutions, [text], style=recipe.style, truncated=truncated, objective=recipe.objective)
     )
     shown = text.replace("```", "'''")
-    return f"{draw_board(instances)}\n\nanswer: {shown}\n\n{draw_plan(instances, plans, verdicts)}"
+    told = f"{draw_board(instances)}\n\nanswer: {shown}\n\n{draw_plan(instances, plans, verdicts)}"
+    return told, jaxenv.draw_svg(instances, plans=plans, verdicts=verdicts)
+
+
+@cache
+def _boards(folder: Path) -> jaxenv.Dataset:
+    return jaxenv.Dataset.load(folder)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ _SHOWN = 10  # changes told to people
 def main() -> None:
     """Every table of every checkpoint against the boards it was made on."""
     job = read_job()
-    files = sorted(Path(job["run"]).glob("*/eval/*.parquet"))
+    run = Path(job["run"])
+    files = [*sorted(run.glob("*/eval/*.parquet")), *sorted(run.glob("*/eval/samples/*.parquet"))]
     sets: dict[str, jaxenv.Dataset] = {}
     changes: list[dict[str, Any]] = []
     lines = []
@@ -34,8 +35,8 @@ def main() -> None:
         table = read_table(file)
         now = _judge(sets[name], table, job)
         rows = np.flatnonzero(np.any([~_same(table[column], now[column]) for column in _COMPARED], axis=0))
-        changes += [_change(file, name, int(row), table, now) for row in rows]
-        checkpoint = file.parent.parent.name
+        checkpoint = file.relative_to(run).parts[0]
+        changes += [_change(checkpoint, name, int(row), table, now) for row in rows]
         lines.append(f"{checkpoint:<10} {name:<12} {len(table['label']):>7,} answers, {len(rows):,} judged otherwise")
         report_progress(number + 1, len(files))
     for change in changes[:_SHOWN]:
@@ -71,13 +72,13 @@ def _same(before: np.ndarray[Any, Any], now: np.ndarray[Any, Any]) -> np.ndarray
     return same
 
 
-def _change(file: Path, name: str, row: int, before: Table, now: Table) -> dict[str, Any]:
+def _change(checkpoint: str, name: str, row: int, before: Table, now: Table) -> dict[str, Any]:
     told = [
         {column: np.asarray(table[column][row]).item() for column in _COMPARED} | {"label": _label(table, row)}
         for table in (before, now)
     ]
     return {
-        "checkpoint": file.parent.parent.name,
+        "checkpoint": checkpoint,
         "set": name,
         "board": int(before["board"][row]),
         "before": told[0],

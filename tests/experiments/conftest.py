@@ -59,9 +59,9 @@ class Fake:
         }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A finished run, to be copied."""
+    """A finished run, to be read and copied, never changed."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         fake = Fake(tmp_path_factory.mktemp("finished"), monkeypatch)
         lines, report = fake.run()

@@ -269,9 +269,9 @@ def test_whatever_step_a_run_is_killed_in_only_that_one_is_done_again(finished, 
     copy.run(resume=True)
     assert copy.ran() == [step, "report"]
     assert copy.contents() == finished.contents()
-    # Only training may go on with its own half; every other step begins anew.
+    # Training and evaluation may go on with their own half; every other step begins anew.
     went_on = copy.log.read_text().splitlines()[0].split()[2]
-    assert went_on == ("True" if step == "stage_0/policy" else "None")
+    assert went_on == ("True" if step in ("stage_0/policy", "start/eval") else "None")
 
 
 def test_a_half_of_other_inputs_is_thrown_away(copy):

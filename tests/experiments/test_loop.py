@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = [sys.executable, "-m", "experiments.run", "stage_loop", "--recipe", "smoke", "--set", "stages=2"]
+VALUES = ("stages=2", "evaluation.samples=2", "grpo.report_to=tensorboard")
+OPTIONS = [part for value in VALUES for part in ("--set", value)]
+COMMAND = [sys.executable, "-m", "experiments.run", "stage_loop", "--recipe", "smoke", *OPTIONS]
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,27 @@ def test_the_last_line_is_the_path_of_a_complete_report(run):
     for part in ("learn", "learn3", "Wilson", "stage 0", "stage 1"):
         assert part in text
     assert "nan" not in re.sub(r"`[^`]*`|```.*?```", "", text, flags=re.DOTALL).lower().split()
+
+
+def test_the_page_beside_it_has_the_failures_drawn_and_walking(run):
+    folder, _ = run
+    page = (folder / "report" / "report.html").read_text()
+    assert page.count("<animateTransform") >= 2 and "The answer, step by step" in page
+
+
+def test_sampled_answers_stand_beside_the_greedy_ones(run):
+    folder, _ = run
+    for checkpoint in ("start", "stage_0", "stage_1"):
+        greedy = pq.read_table(folder / checkpoint / "eval" / "learn.parquet").to_pydict()
+        sampled = pq.read_table(folder / checkpoint / "eval" / "samples" / "learn.parquet").to_pydict()
+        assert sampled["board"] == [board for board in greedy["board"] for _ in range(2)]
+        assert sampled["sample"] == [1, 2] * len(greedy["board"])
+
+
+def test_training_is_logged_where_the_recipe_reports_to(run):
+    folder, _ = run
+    for stage in (0, 1):
+        assert list((folder / f"stage_{stage}").rglob("events.out.tfevents.*"))
 
 
 def test_both_stages_trained_and_changed_the_model(run):

@@ -48,6 +48,17 @@ def test_a_verdict_that_was_tampered_with_is_told_with_its_board(run, tmp_path, 
     assert (change["board"], change["before"]["valid"], change["now"]["valid"]) == (5, False, True)
 
 
+def test_sampled_answers_are_judged_again_as_the_greedy_ones_are(run, capfd):
+    greedy = run / "start" / "eval" / "validation.parquet"
+    columns = pq.read_table(greedy).to_pydict()
+    columns["optimal"][3] = False
+    (greedy.parent / "samples").mkdir()
+    pq.write_table(pa.table(columns), greedy.parent / "samples" / "validation.parquet")
+    assert main(["reverify", str(run)]) == 1
+    said = capfd.readouterr().out
+    assert said.count("24 answers") == 2 and "start validation board 3: optimal -> optimal" in said
+
+
 def test_a_folder_without_a_run_is_refused_in_one_line(tmp_path, capfd):
     assert main(["reverify", str(tmp_path)]) == 2
     assert capfd.readouterr().err.startswith("error: there is no run in")

@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 
 from experiments.errors import RunFolderError
 from experiments.gains import gain_of_tables
-from experiments.stats import paired_difference, wilson
+from experiments.stats import bootstrap_mean, holm, mcnemar, needed, paired_difference, paired_p, wilson
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,62 @@ def test_boards_are_matched_by_their_index_whatever_the_order_of_rows():
 def test_different_boards_are_no_pair():
     with pytest.raises(RunFolderError, match="not of the same boards"):
         gain_of_tables(table([0, 1], [True, True]), table([0, 2], [True, True]))
+
+
+def judgements(both, first, second, neither):
+    """Two columns of a table of agreement."""
+    counts = [both, first, second, neither]
+    return np.repeat([1, 1, 0, 0], counts), np.repeat([1, 0, 1, 0], counts)
+
+
+@pytest.mark.parametrize(
+    ("table", "p"),
+    # Fagerland, Lydersen and Laake 2013, BMC Medical Research Methodology 13:91, tables 1 to 3, the exact test
+    [((1, 1, 7, 12), 0.0703), ((59, 6, 16, 80), 0.0525)],
+)
+def test_mcnemars_exact_test_is_that_of_fagerland_lydersen_and_laake_2013(table, p):
+    test = mcnemar(*judgements(*table))
+    assert (test.won, test.lost) == (table[2], table[1])
+    assert round(test.p, 4) == p
+
+
+def test_two_models_that_agree_on_every_board_are_not_told_apart():
+    assert mcnemar([1, 0, 1], [1, 0, 1]).p == 1.0
+
+
+def test_holms_adjustment_is_the_textbooks():
+    # The worked example of the Holm-Bonferroni method: the first and the last hypothesis are rejected at 0.05.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+
+
+def test_the_bootstraps_spread_of_a_mean_is_that_of_efron_and_tibshirani():
+    # An Introduction to the Bootstrap, table 2.2: seven treated mice, mean 86.86, standard error 23.36 for many samples
+    mean = bootstrap_mean([94, 197, 16, 38, 99, 141, 23])
+    assert round(mean.value, 2) == 86.86
+    assert (mean.high - mean.low) / (2 * 1.96) == pytest.approx(23.36, rel=0.03)
+    assert mean.low < mean.value < mean.high and mean == bootstrap_mean([94, 197, 16, 38, 99, 141, 23])
+
+
+def test_few_seeds_give_a_mean_and_no_interval():
+    assert bootstrap_mean([0.5, 0.7]).value == 0.6 and math.isnan(bootstrap_mean([0.5, 0.7]).low)
+    assert (bootstrap_mean([0.5] * 4).low, bootstrap_mean([0.5] * 4).high) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(("effect", "count"), [(0.2, 199), (0.5, 34), (0.8, 15)])
+def test_the_sample_sizes_are_those_of_cohen_for_small_medium_and_large_effects(effect, count):
+    # Paired t test, two-sided 5 %, power 0.80; as in Cohen 1988 and G*Power 3
+    assert needed(1.0, effect) == count
+    assert needed(0.5, effect / 2) == count
+
+
+def test_what_never_varies_needs_two():
+    assert needed(0.0, 0.01) == 2 and needed(1e-6, 0.5) <= 3
+
+
+def test_the_test_over_seeds_is_students_on_the_differences():
+    # Student 1908, the ten patients of the sleep data: t = 4.0621, p = 0.002833
+    first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    assert round(paired_p(first, second), 6) == 0.002833
+    assert math.isnan(paired_p([1.0], [2.0])) and math.isnan(paired_p([1.0, 2.0], [2.0, 3.0]))
