@@ -16,6 +16,7 @@ from jax.sharding import Mesh
 from numpy.typing import NDArray
 
 from jaxenv.canonical import UInt64s
+from jaxenv.host_engine import host_solve
 from jaxenv.judging import Fate
 from jaxenv.multihost import Hosts
 from jaxenv.sifting import Block, Class, sift, sift_by_jax
@@ -130,7 +131,7 @@ class Labeller:
 
     def _solve(self, boards: Instances) -> Solutions:
         if not self.by_jax or (self.engine != "device" and jax.default_backend() == "cpu"):
-            return _to_numpy(solve(boards, engine="host", objective=self.objective, max_steps=MAX_STEPS))
+            return _by_host(boards, self.objective)
         pieces = [self._solve_batch(boards, at) for at in range(0, len(boards), _BATCHES[-1])]
         longest = max(piece.plans.actions.shape[-1] for piece in pieces)
         joined: Solutions = jax.tree.map(
@@ -154,8 +155,18 @@ class Labeller:
         if not len(left):
             return labelled
         rest = jax.tree.map(lambda leaf: leaf[left], some)
-        finished = _to_numpy(solve(rest, engine="host", objective=self.objective, max_steps=MAX_STEPS))
-        return _merge(labelled, left, finished)
+        return _merge(labelled, left, _by_host(rest, self.objective))
+
+
+def _by_host(boards: Instances, objective: str) -> Solutions:
+    """`solve` by the host engine, without the way to JAX and back, which compiles for every other number of boards."""
+    arrays = (boards.size, boards.num_agents, boards.holes, boards.starts, boards.goals)
+    found = host_solve(*arrays, objective, MAX_STEPS)  # type: ignore[arg-type]
+    outcome = np.zeros(len(boards), np.int32)
+    plans: dict[str, Any] = {"actions": found.pop("actions"), "lengths": found.pop("lengths"), "outcome": outcome}
+    optimal = found["status"] == Status.OPTIMAL
+    labels: dict[str, Any] = {**found, "interacts": optimal & (found[objective] > found["single_path_bound"])}
+    return Solutions(**labels, plans=Plans(**plans))
 
 
 def _to_numpy(tree: Any) -> Any:
