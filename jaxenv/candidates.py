@@ -1,8 +1,9 @@
 """Random boards to choose from, drawn by JAX: candidate i is a pure function of (key, index, class parameters).
 
-`jaxenv.propose` draws the same boards with code compiled for the CPU. One jitted function draws a chunk of candidates at the largest shape; size, holes and agents are traced, so neither a
+One jitted function draws a chunk of candidates at the largest shape; size, holes and agents are traced, so neither a
 new config nor another size compiles. Only integers are used: every backend draws the same boards. The batch is the last
-axis and a map is a column of row bit masks, which keeps a flood fill to a few shifts.
+axis and a map is a column of row bit masks, which keeps a flood fill to a few shifts. `jaxenv.propose` draws the same
+boards by code compiled for the CPU.
 
 Holes are a uniform subset of the map (selection sampling, cell by cell). Agents are placed one after another: a start
 uniform among free cells that have a free neighbour, a goal uniform among the other cells of its component.

@@ -112,7 +112,9 @@ class Labeller:
         """Solve all that is left open, together, and write down what came out."""
         rows = [np.flatnonzero(~block.easy) for block in blocks]
         left = [jax.tree.map(lambda leaf, r=r: leaf[r], block.boards) for r, block in zip(rows, blocks, strict=True)]
-        found = self._solve(jax.tree.map(lambda *leaves: np.concatenate(leaves), *left)) if sum(map(len, left)) else None
+        found = (
+            self._solve(jax.tree.map(lambda *leaves: np.concatenate(leaves), *left)) if sum(map(len, left)) else None
+        )
         result, at = [], 0
         for cls, block, some in zip(classes, blocks, rows, strict=True):
             solutions = _easy(block, self.objective)

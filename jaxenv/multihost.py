@@ -32,7 +32,9 @@ class Hosts:
 
     def exchange(self, mine: Told) -> list[Told]:
         """What each host has to say, by its number; all hosts have to call it."""
-        said = b"".join(part for fate, hashes in mine for part in (_number(len(fate)), fate.tobytes(), hashes.tobytes()))
+        said = b"".join(
+            part for fate, hashes in mine for part in (_number(len(fate)), fate.tobytes(), hashes.tobytes())
+        )
         return [_read(words) for words in self._gather(_number(len(mine)) + said)]
 
     def wait(self) -> None:

@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jaxenv.canonical import UInt64s, encode, words_of
-from jaxenv.filling import Taken, concatenate
 from jaxenv.card import Tally, add, tally
 from jaxenv.dataset import HASHED
+from jaxenv.filling import Taken, concatenate
 from jaxenv.storage import to_table
 from jaxenv.types import Limits
+
 
 @dataclass(frozen=True)
 class Merged:
@@ -49,7 +50,9 @@ def _width(limits: Limits) -> int:
     return words_of(np.array([limits.max_size]), np.array([limits.max_agents]))
 
 
-def write_run(path: Path, taken: Sequence[Taken], ranks_of: Callable[[UInt64s], UInt64s], shards: int, limits: Limits) -> None:
+def write_run(
+    path: Path, taken: Sequence[Taken], ranks_of: Callable[[UInt64s], UInt64s], shards: int, limits: Limits
+) -> None:
     """Sort boards into their shards and write them beside their place, then rename."""
     instances, solutions = concatenate([piece[:2] for piece in taken])
     hashes = np.concatenate([piece[2] for piece in taken])
@@ -61,7 +64,7 @@ def write_run(path: Path, taken: Sequence[Taken], ranks_of: Callable[[UInt64s], 
     )
     table = to_table(instances, solutions).append_column(_HASH, pa.array(hashes)).append_column(_WORDS, packed)
     table = table.take(pa.array(order)).combine_chunks()
-    ends = np.searchsorted(ranks[order], _starts(shards)[1:]).tolist() + [len(order)]
+    ends = [*np.searchsorted(ranks[order], _starts(shards)[1:]).tolist(), len(order)]
     beside = path.with_suffix(".part")
     with pa.OSFile(str(beside), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         for first, past in zip([0, *ends[:-1]], ends, strict=True):

@@ -72,9 +72,7 @@ class Block:
     lengths: NDArray[np.int32]  # [rows, A]
 
 
-def sift(
-    cls: Class, rare: bool, first: int, count: int, seen: NDArray[np.uint64]
-) -> Block:
+def sift(cls: Class, rare: bool, first: int, count: int, seen: NDArray[np.uint64]) -> Block:
     """The block from `first` on; boards in the table `seen` are duplicates already."""
     part, limits = cls.part, cls.limits
     low, high = SPLITS[cls.split]
@@ -193,9 +191,7 @@ def _sift(  # type: ignore[no-untyped-def]
         simple = False
         for attempt in range(ATTEMPTS):
             if not simple:
-                simple = undisturbed(
-                    free_low, free_high, num_agents, ends, attempt, layers, back, paths, steps
-                )
+                simple = undisturbed(free_low, free_high, num_agents, ends, attempt, layers, back, paths, steps)
         if simple and needs_wait:
             fate[i] = _OTHER_CLASS
             continue
@@ -220,8 +216,7 @@ def _sift(  # type: ignore[no-untyped-def]
 
 
 _OPEN, _UNPLACED, _OTHER_SPLIT, _DUPLICATE, _OTHER_CLASS, _TAKEN = (
-    int(fate)
-    for fate in (Fate.OPEN, Fate.UNPLACED, Fate.OTHER_SPLIT, Fate.DUPLICATE, Fate.OTHER_CLASS, Fate.TAKEN)
+    int(fate) for fate in (Fate.OPEN, Fate.UNPLACED, Fate.OTHER_SPLIT, Fate.DUPLICATE, Fate.OTHER_CLASS, Fate.TAKEN)
 )
 
 

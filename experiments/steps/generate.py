@@ -1,7 +1,8 @@
 """Labelled boards: one set to a config, one fixed set by name, or several fixed sets.
 
 Job: out, and either config (JSON file), num_agents, count, split, seed, stage, objective; or benchmark (and count,
-num_agents, limit); with `stream` (and nearest) straight to disk; or sets, a mapping of names of fixed sets to such options, which makes a folder of sets.
+num_agents, limit); with `stream` (and nearest) either goes straight to disk; or sets, a mapping of names of fixed sets
+to such options, which makes a folder of sets.
 """
 
 import json

@@ -24,9 +24,10 @@ from jaxenv.streaming import generate_to
 from tests.slow import rows as store
 
 
-def measure(agents, count, waits):
+def measure(agents, count, waits, smallest):
     """One set, in this process."""
-    config = jaxenv.EnvConfig.create(1 / 8, 0.2, waits, agents)
+    data = [0.0 if size < smallest else 1 / (11 - smallest) for size in range(3, 11)]
+    config = jaxenv.EnvConfig.create(data, 0.2, waits, agents)
     with tempfile.TemporaryDirectory() as place:
         began = time.perf_counter()
         generate_to(Path(place) / "small", jax.random.key(1), config, 200)
@@ -42,6 +43,7 @@ def measure(agents, count, waits):
         "agents": agents,
         "count": count,
         "wait_ratio": waits,
+        "smallest": smallest,
         "boards_per_second": round(count / seconds),
         "seconds": round(seconds, 2),
         "cpu_seconds": round(cpu, 2),
@@ -59,23 +61,29 @@ def main():
     parser.add_argument("--agents", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--counts", type=int, nargs="+", default=[25_000, 50_000])
     parser.add_argument("--waits", type=float, default=0.5)
+    parser.add_argument("--smallest", type=int, default=3, help="leave smaller sizes out, which run out of boards")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", action="store_true", help="measure here and print the row")
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(measure(args.agents[0], args.counts[0], args.waits)))
+        print(json.dumps(measure(args.agents[0], args.counts[0], args.waits, args.smallest)))
         return 0
     for agents in args.agents:
         for count in args.counts:
             asked = ["--agents", str(agents), "--counts", str(count), "--waits", str(args.waits), "--one"]
+            asked += ["--smallest", str(args.smallest)]
             command = [sys.executable, "-m", "tests.bench.generator", *asked]
             found = [
                 json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
                 for _ in range(args.rounds)
             ]
             speeds = [row["boards_per_second"] for row in found]
-            median = {"boards_per_second": round(statistics.median(speeds)), "worst": min(speeds), "rounds": len(speeds)}
+            median = {
+                "boards_per_second": round(statistics.median(speeds)),
+                "worst": min(speeds),
+                "rounds": len(speeds),
+            }
             row = found[0] | median | store.setting("pyarrow")
             print({name: row[name] for name in row if name not in ("command", "versions")}, flush=True)
             if args.out:

@@ -272,7 +272,9 @@ def test_fifty_random_configs_trace_nothing_anew():
         with contextlib.suppress(GenerationError):
             generate(jax.random.key(seed), asked, 8)
         part = parts_of(asked, 8, Limits())[0]
-        sift_by_jax(Class.of(jax.random.key(seed), part, "train", Limits()), seed % 2 == 0, seed, 256, new_table(1), 256, None)
+        sift_by_jax(
+            Class.of(jax.random.key(seed), part, "train", Limits()), seed % 2 == 0, seed, 256, new_table(1), 256, None
+        )
 
     traced = []
     jax.monitoring.register_event_duration_secs_listener(

@@ -1,4 +1,4 @@
-"""Candidates drawn by compiled code against those drawn by JAX; and boards labelled without a search against the solver."""
+"""Compiled candidates against those drawn by JAX, and boards labelled without a search against the solver."""
 
 from fractions import Fraction
 
@@ -65,7 +65,9 @@ def test_a_board_found_easy_has_the_labels_of_the_solver_and_a_plan_that_verifie
     solved = solve(boards, engine="host", objective=objective)
     for name in ("status", "sum_of_costs", "makespan", "lower_bound", "single_path_bound", "needs_wait", "interacts"):
         assert np.array_equal(getattr(solved, name), getattr(ours, name)), name
-    verdicts = verify(boards, solved, Plans(*(jnp.asarray(leaf) for leaf in jax.tree.leaves(ours.plans))), objective=objective)
+    verdicts = verify(
+        boards, solved, Plans(*(jnp.asarray(leaf) for leaf in jax.tree.leaves(ours.plans))), objective=objective
+    )
     assert (np.asarray(verdicts.label) == Label.OPTIMAL).all()
 
 
@@ -106,7 +108,9 @@ def test_bit_maps_agree_with_sets_of_cells():
 
 def test_the_table_of_boards_is_a_set():
     rng = np.random.default_rng(1)
-    values = rng.integers(0, 60, 400).astype(np.uint64) << np.uint64(58)  # that collide, and with a hash of 0 among them
+    values = rng.integers(0, 60, 400).astype(np.uint64) << np.uint64(
+        58
+    )  # that collide, and with a hash of 0 among them
     table, known = new_table(len(values)), set()
     for value in values:
         assert contains(table, value) == (int(value) in known)
@@ -126,10 +130,8 @@ def test_choosing_takes_the_first_of_the_class_and_nothing_twice():
 
 def test_a_cell_in_a_hole_is_never_a_start_or_a_goal_though_few_are_free():
     # Known report Craftax_Baselines#11: a choice among too few allowed cells silently gave forbidden ones.
-    boards, placed = draw(
-        jax.random.key(1), jnp.uint32(0), jnp.int32(3), jnp.int32(4), jnp.uint32(1 << 31), jnp.int32(5), jnp.bool_(False),
-        chunk=20000, max_size=10, max_agents=5,
-    )  # fmt: skip
+    numbers = (jnp.uint32(0), jnp.int32(3), jnp.int32(4), jnp.uint32(1 << 31), jnp.int32(5), jnp.bool_(False))
+    boards, placed = draw(jax.random.key(1), *numbers, chunk=20000, max_size=10, max_agents=5)
     boards, placed = jax.tree.map(np.asarray, (boards, placed))
     assert 0 < placed.sum() < len(placed)
     rows = np.flatnonzero(placed)[:, None]

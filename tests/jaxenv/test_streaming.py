@@ -1,4 +1,4 @@
-"""Sets streamed to disk: the same boards as in memory, whatever was killed, and however many devices or hosts there are."""
+"""Sets streamed to disk: the same boards as in memory, whatever was killed, on any number of devices and hosts."""
 
 import json
 import os

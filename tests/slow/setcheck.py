@@ -70,7 +70,9 @@ def faults(table, agents, holes, changed):
     counts = Counter()
     for b in range(len(table["map"])):
         rows, n = table["map"][b].split("\n"), table["size"][b]
-        starts, goals = (list(zip(flat[::2], flat[1::2], strict=True)) for flat in (table["starts"][b], table["goals"][b]))
+        starts, goals = (
+            list(zip(flat[::2], flat[1::2], strict=True)) for flat in (table["starts"][b], table["goals"][b])
+        )
         counts[n, table["needs_wait"][b]] += 1
         share = Fraction(holes[n - 3], 100) * n * n
         if len(rows) != n or any(len(row) != n for row in rows):
