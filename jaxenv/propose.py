@@ -1,7 +1,7 @@
 """The candidates of `jaxenv.candidates`, compiled for the CPU: the same boards bit for bit, but faster.
 
-One candidate at a time, on bit maps, and only the random words that its size needs. A test holds it to `candidates.draw`
-board by board; what is drawn and why is written there.
+One candidate at a time, on bit maps, and only the random words that its size needs. A test holds it to
+`candidates.draw` board by board; what is drawn, and why, is written there.
 """
 
 from typing import Any

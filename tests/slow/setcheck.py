@@ -5,8 +5,8 @@
 A seed is 25,000 boards streamed to disk: sizes 3 to 10, hole ratios spread over 0 to 0.5, a quarter that need a wait.
 The check reads the Parquet columns with pyarrow alone and goes by plain Python: every start and goal on the map and in
 no hole, plans replayed step by step at the labelled costs (so that none is unsolvable), no board twice up to the order
-of agents, the asked number per size and class, holes the floor or the ceiling. Ten seeds for each of 2 to 5 agents are a
-million boards. Exits with 1 when anything is wrong.
+of agents, the asked number per size and class, holes the floor or the ceiling. Ten seeds for each of 2 to 5 agents are
+a million boards. Exits with 1 when anything is wrong.
 """
 
 import math
@@ -27,7 +27,6 @@ from jaxenv.streaming import generate_to
 from tests.slow import rows as store
 
 BOARDS = 25_000
-HOLE_TENTHS = (0, 1, 2, 3, 4, 5)
 MOVES = {"W": (0, 0), "U": (-1, 0), "D": (1, 0), "L": (0, -1), "R": (0, 1)}
 
 
