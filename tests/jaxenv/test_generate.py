@@ -267,7 +267,7 @@ def test_fifty_random_configs_trace_nothing_anew():
         rng = np.random.default_rng(seed)
         data = rng.dirichlet(np.ones(8)).round(3).tolist()
         data[-1] += 1 - sum(data)
-        holes, waits = (rng.uniform(0, top, 8).round(3).tolist() for top in (0.4, 0.2))
+        holes, waits = (rng.uniform(0, top, 8).round(3).tolist() for top in (0.3, 0.1))
         asked = config(data, holes, waits, 2 + seed % 3)
         with contextlib.suppress(GenerationError):
             generate(jax.random.key(seed), asked, 8)

@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--boards", type=int, default=4000)
     boards = parser.parse_args().boards
     print(
-        "| agents, size, holes | proposals | of candidates | sum of costs | makespan | shortest walk | excess 1/2/more |"
+        "| agents, size, holes | proposals | found | sum of costs | makespan | shortest walk | excess 1/2/more |"
     )
     print("|---|---|---|---|---|---|---|")
     for agents, size, holes in CASES:
