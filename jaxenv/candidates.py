@@ -147,7 +147,8 @@ def draw(
     cells = max_size * max_size
     index = first.astype(jnp.uint32) + jnp.arange(chunk, dtype=jnp.uint32)
     if mesh is not None:
-        index = jax.lax.with_sharding_constraint(index, NamedSharding(mesh, PartitionSpec(mesh.axis_names[0])))
+        spread = NamedSharding(mesh, PartitionSpec(mesh.axis_names[0]))  # type: ignore[no-untyped-call]
+        index = jax.lax.with_sharding_constraint(index, spread)  # type: ignore[no-untyped-call]
     words = DRAWS_BESIDE + cells + 2 * max_agents
     bits = jax.vmap(lambda i: jax.random.bits(jax.random.fold_in(key, i), (words,), jnp.uint32))(index).T
     beside, hole_bits, agent_bits = jnp.split(bits, [DRAWS_BESIDE, DRAWS_BESIDE + cells])

@@ -42,9 +42,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--boards", type=int, default=4000)
     boards = parser.parse_args().boards
-    print(
-        "| agents, size, holes | proposals | found | sum of costs | makespan | shortest walk | excess 1/2/more |"
-    )
+    print("| agents, size, holes | proposals | found | sum of costs | makespan | shortest walk | excess 1/2/more |")
     print("|---|---|---|---|---|---|---|")
     for agents, size, holes in CASES:
         for rare in (False, True):
