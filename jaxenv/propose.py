@@ -26,7 +26,7 @@ def _turn(x0: Any, x1: Any, distance: Any) -> Any:
 
 
 @numba.njit(nogil=True)
-def _threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> Any:
+def threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> Any:
     """Threefry-2x32 with 20 rounds (Salmon and others, 2011), which is what JAX's default keys are."""
     k2 = np.uint32(k0 ^ k1 ^ _PARITY)
     x0, x1 = np.uint32(x0 + k0), np.uint32(x1 + k1)
@@ -60,9 +60,9 @@ def _threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> Any:
 @numba.njit(nogil=True)
 def fill_words(k0: Any, k1: Any, index: Any, numbers: Any, words: Any) -> None:
     """The words with these `numbers` of `jax.random.bits(fold_in(key, index))`."""
-    f0, f1 = _threefry(k0, k1, np.uint32(0), np.uint32(index))
+    f0, f1 = threefry(k0, k1, np.uint32(0), np.uint32(index))
     for j in range(len(numbers)):
-        a, b = _threefry(f0, f1, np.uint32(0), numbers[j])
+        a, b = threefry(f0, f1, np.uint32(0), numbers[j])
         words[j] = np.uint32(a ^ b)
 
 

@@ -136,6 +136,13 @@ def test_the_content_does_not_depend_on_the_engine():
     assert made[0].content_hash == made[1].content_hash
 
 
+def test_as_many_boards_come_as_are_asked_for_and_fewer_of_them_are_the_first_of_more():
+    # Known report babyai#44: failed seeds, skipped or tried again, gave duplicates or too few.
+    few, more = (generate(jax.random.key(6), config(holes=0.35, num_agents=4), count) for count in (32, 64))
+    assert (len(few), len(more)) == (32, 64)
+    assert set(board_hash(few.instances).tolist()) < set(board_hash(more.instances).tolist())
+
+
 def test_another_key_or_split_gives_other_boards():
     asked = config()
     sets = [
@@ -147,6 +154,7 @@ def test_another_key_or_split_gives_other_boards():
 
 
 def test_splits_are_disjoint_up_to_symmetry_where_boards_are_few():
+    # Known report RAGEN#101: train seeds included the validation seed.
     asked = config(only(3), waits=0.5)
     sets = {split: generate(jax.random.key(5), asked, 100, split=split) for split in SPLITS}
     for split, dataset in sets.items():
@@ -223,6 +231,7 @@ def test_progress_ends_at_the_number_asked_for():
 
 
 def test_no_key_is_used_twice():
+    # Known report xland-minigrid#42.
     with jax.debug_key_reuse(True):
         generate(jax.random.key(0), config(), 10, chunk=256)
 
