@@ -10,12 +10,14 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean
+.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
 	@echo "make test         install, then lint, type check and test"
 	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
+	@echo "make check-sets   a million generated boards by code of their own (AGENTS='2 3', SET_SEEDS='0 10'), and paper-large"
+	@echo "make bench-sets   boards labelled and stored per second, and memory, as JSON lines"
 	@echo "make bench        the solver's speed against a peer, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
@@ -72,6 +74,18 @@ $(VENV)/.peer: $(STAMP)
 
 check-solver: $(VENV)/.peer
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow
+
+# A row a seed, appended: what was stopped goes on.
+AGENTS ?= 2 3 4 5
+SET_SEEDS ?= 0 10
+check-sets: $(STAMP)
+	@for agents in $(AGENTS); do \
+	  $(PY) -m tests.slow.setcheck --agents $$agents --seeds $(SET_SEEDS) --out experiments/results/generator_sets.jsonl || exit 1; \
+	done
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/test_sets.py
+
+bench-sets: $(STAMP)
+	$(PY) -m tests.bench.generator $(ARGS)
 
 bench: $(VENV)/.peer
 	$(PY) -m tests.bench.solver $(ARGS)

@@ -8,15 +8,14 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from experiments import evaluate_command, report_command
+from experiments import evaluate_command, generating, report_command
 from experiments.ablate import command as ablate_command
 from experiments.errors import ExperimentError, RecipeError
 from experiments.options import recipe_of, recipe_options
-from experiments.recipe import BOARDS, load
+from experiments.recipe import load
 from experiments.run import COMMANDS
 from experiments.standalone import run_alone, run_and_tell
 from experiments.stepio import explain
@@ -86,36 +85,6 @@ def _latest() -> Path:
     if not found:
         raise RecipeError("there is no run under runs/; name one with --run")
     return found[-1].parent
-
-
-def _generate_options(parser: argparse.ArgumentParser) -> None:
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--config", metavar="FILE", type=Path, help="JSON with `maps`, as the engineer writes it")
-    source.add_argument("--benchmark", metavar="NAME", help=f"a fixed set: validation, {', '.join(BOARDS)}")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
-    parser.add_argument("--count", type=int, help="boards (default: 1000, or the fixed set's own)")
-    parser.add_argument("--num-agents", type=int, help="agents on each board (default: 2, or the fixed set's own)")
-    parser.add_argument("--split", default="train", choices=("train", "validation", "evaluation"))
-    parser.add_argument("--objective", default="sum_of_costs", choices=("sum_of_costs", "makespan"))
-    parser.add_argument("--seed", type=int, default=0)
-
-
-def _generate(parsed: argparse.Namespace) -> None:
-    job: dict[str, Any]
-    if parsed.benchmark is not None:
-        asked = {"count": parsed.count, "num_agents": parsed.num_agents}
-        job = {"benchmark": parsed.benchmark, **{key: value for key, value in asked.items() if value is not None}}
-    else:
-        job = {
-            "config": str(parsed.config),
-            "count": parsed.count or 1000,
-            "num_agents": parsed.num_agents or 2,
-            "split": parsed.split,
-            "seed": parsed.seed,
-            "stage": 0,
-            "objective": parsed.objective,
-        }
-    run_alone("generate", parsed.out, job)
 
 
 def _solve_options(parser: argparse.ArgumentParser) -> None:
@@ -255,7 +224,7 @@ def _warmstart(parsed: argparse.Namespace) -> None:
 
 _COMMANDS = {
     "stage_loop": (_loop_options, _loop),
-    "generate": (_generate_options, _generate),
+    "generate": (generating.options, generating.run),
     "solve": (_solve_options, _solve),
     "train_stage": (_train_options, _train),
     "evaluate": (evaluate_command.options, evaluate_command.run),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jaxenv.errors import ConfigError, GenerationError, InstanceError, JaxenvError
     from jaxenv.generate import generate
     from jaxenv.solve import solve
+    from jaxenv.streaming import generate_to
     from jaxenv.svg import draw_svg
     from jaxenv.types import Action, Instances, Label, Limits, Plans, Solutions, Status, Verdicts
     from jaxenv.verify import verify
@@ -41,6 +42,7 @@ _HOMES = {
     "draw_plan": "draw",
     "draw_svg": "svg",
     "generate": "generate",
+    "generate_to": "streaming",
     "make_instances": "build",
     "make_plans": "build",
     "solve": "solve",
@@ -67,6 +69,7 @@ __all__ = [
     "draw_plan",
     "draw_svg",
     "generate",
+    "generate_to",
     "make_instances",
     "make_plans",
     "solve",

@@ -13,7 +13,7 @@
 were not published, hence three in equal parts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
@@ -22,7 +22,7 @@ import jax
 
 from jaxenv.dataset import Dataset
 from jaxenv.errors import GenerationError
-from jaxenv.generate import fill
+from jaxenv.generate import Order, Progress, fill
 from jaxenv.quotas import Part, largest_remainder
 from jaxenv.types import MIN_SIZE, Limits
 
@@ -84,9 +84,14 @@ def benchmark(
     num_agents: int | None = None,
     count: int | None = None,
     engine: str = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
-    """Build a named set; `num_agents` and `count` are for `validation` only."""
+    """Build a named set in memory; `num_agents` and `count` are for `validation` only."""
+    return fill(order_of_set(name, num_agents, count), engine=engine, progress=progress)
+
+
+def order_of_set(name: str, num_agents: int | None = None, count: int | None = None) -> Order:
+    """What a name stands for, to be filled in memory or streamed to a folder."""
     if name not in _SETS:
         raise GenerationError(f"there is no set {name!r}; choose one of {', '.join(NAMES)}")
     if name not in _OPEN and (num_agents is not None or count is not None):
@@ -105,4 +110,4 @@ def benchmark(
         "wait_ratio": [float(waits) for waits in chosen.waits] if several else float(chosen.waits[0]),
     }
     key = jax.random.fold_in(jax.random.key(_SEED), NAMES.index(name))
-    return fill(key, chosen.parts(), requested, split=chosen.split, engine=engine, progress=progress)
+    return Order(key, chosen.parts(), requested, chosen.split)

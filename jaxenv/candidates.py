@@ -2,7 +2,8 @@
 
 One jitted function draws a chunk of candidates at the largest shape; size, holes and agents are traced, so neither a
 new config nor another size compiles. Only integers are used: every backend draws the same boards. The batch is the last
-axis and a map is a column of row bit masks, which keeps a flood fill to a few shifts.
+axis and a map is a column of row bit masks, which keeps a flood fill to a few shifts. `jaxenv.propose` draws the same
+boards by code compiled for the CPU.
 
 Holes are a uniform subset of the map (selection sampling, cell by cell). Agents are placed one after another: a start
 uniform among free cells that have a free neighbour, a goal uniform among the other cells of its component.
@@ -19,11 +20,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxenv.types import Instances
 
 CHUNK = 2048  # candidates drawn at once; one compilation per number
-_DRAWS_BESIDE = 5  # the rounding of holes, then the four of a race
+DRAWS_BESIDE = 5  # words before those of the cells: the rounding of holes, then the four of a race
 
 
 def _below(bits: jax.Array, n: jax.Array) -> jax.Array:
@@ -122,7 +124,7 @@ def _race(bits: jax.Array, size: jax.Array, longest: int) -> tuple[jax.Array, ja
     )
 
 
-@partial(jax.jit, static_argnames=("chunk", "max_size", "max_agents"))
+@partial(jax.jit, static_argnames=("chunk", "max_size", "max_agents", "mesh"))
 def draw(
     key: jax.Array,
     first: jax.Array,
@@ -135,16 +137,21 @@ def draw(
     chunk: int,
     max_size: int,
     max_agents: int,
+    mesh: Mesh | None = None,
 ) -> tuple[Instances, jax.Array]:
     """Candidates first .. first + chunk - 1 of the class with this key, and whether each could be placed (bool[C]).
 
-    A board gets `holes_low` holes, or one more with probability `holes_more` / 2^32 (u32).
+    A board gets `holes_low` holes, or one more with probability `holes_more` / 2^32 (u32). With a `mesh` of one axis
+    the batch is spread over its devices, which have to divide `chunk`.
     """
     cells = max_size * max_size
     index = first.astype(jnp.uint32) + jnp.arange(chunk, dtype=jnp.uint32)
-    words = _DRAWS_BESIDE + cells + 2 * max_agents
+    if mesh is not None:
+        spread = NamedSharding(mesh, PartitionSpec(mesh.axis_names[0]))  # type: ignore[no-untyped-call]
+        index = jax.lax.with_sharding_constraint(index, spread)  # type: ignore[no-untyped-call]
+    words = DRAWS_BESIDE + cells + 2 * max_agents
     bits = jax.vmap(lambda i: jax.random.bits(jax.random.fold_in(key, i), (words,), jnp.uint32))(index).T
-    beside, hole_bits, agent_bits = jnp.split(bits, [_DRAWS_BESIDE, _DRAWS_BESIDE + cells])
+    beside, hole_bits, agent_bits = jnp.split(bits, [DRAWS_BESIDE, DRAWS_BESIDE + cells])
     agent_bits = agent_bits.reshape(max_agents, 2, chunk)
 
     side = jnp.arange(max_size)

@@ -14,13 +14,14 @@ import jax
 import numpy as np
 
 from jaxenv.canonical import encode
+from jaxenv.card import FORMAT, card, describe, tally
 from jaxenv.errors import JaxenvError
 from jaxenv.types import Instances, Solutions
 
 BOARDS, METADATA, CARD = "boards.parquet", "metadata.json", "README.md"
-_FORMAT = 1
+FILES = "boards*.parquet"  # one file, or the shards of a streamed set
+HASHED = ("status", "sum_of_costs", "makespan", "single_path_bound", "needs_wait", "interacts")  # into the content hash
 _SHOWN = 6  # boards in a notebook
-_HASHED = ("status", "sum_of_costs", "makespan", "single_path_bound", "needs_wait", "interacts")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +38,14 @@ class Dataset:
         cls, instances: Instances, solutions: Solutions, requested: dict[str, Any], realised: dict[str, Any]
     ) -> "Dataset":
         """Of NumPy or JAX arrays; `realised` is completed by what the boards themselves say of each size."""
-        classes = realised.get("classes", [])
-        described = {"count": len(instances), "sizes": _sizes(instances, solutions, classes), **realised}
+        size, max_size = np.asarray(instances.size), instances.holes.shape[1]
+        holes = np.asarray(instances.holes).sum((1, 2)) - (max_size**2 - size**2)
+        counts = tally(size, holes, np.asarray(solutions.needs_wait))
         return cls(
             jax.device_put(instances),
             jax.device_put(solutions),
             copy.deepcopy(requested),
-            described,
+            describe(counts, realised),
         )
 
     def __len__(self) -> int:
@@ -67,7 +69,7 @@ class Dataset:
         """Of boards and labels in their order, not of plans (several may be optimal), padding or platform."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(np.ascontiguousarray(encode(self.instances)).astype("<u8").tobytes())
-        for name in _HASHED:
+        for name in HASHED:
             digest.update(np.asarray(getattr(self.solutions, name)).astype("<i4").tobytes())
         return digest.hexdigest()
 
@@ -88,26 +90,19 @@ class Dataset:
         from jaxenv.storage import to_table
 
         target = Path(folder)
-        if target.exists() and not (target / METADATA).is_file() and (not target.is_dir() or any(target.iterdir())):
-            raise JaxenvError(f"{target} exists and is not a set of boards; choose another folder")
+        refuse_foreign(target)
         beside = target.with_name(f".{target.name}.{os.getpid()}.part")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         pq.write_table(to_table(self.instances, self.solutions), beside / BOARDS)
-        (beside / METADATA).write_text(json.dumps(self._metadata(), indent=1) + "\n", encoding="utf-8")
-        (beside / CARD).write_text(self._card(), encoding="utf-8")
-        if target.exists():
-            old = target.with_name(f".{target.name}.{os.getpid()}.old")
-            target.rename(old)
-            beside.rename(target)
-            shutil.rmtree(old)
-        else:
-            beside.rename(target)
+        write_words(beside, self._metadata(), BOARDS)
+        move_into_place(beside, target)
         return target
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Dataset":
         """Read a saved set; it is refused when its content is not what its hash says."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         from jaxenv.storage import from_table
@@ -115,74 +110,58 @@ class Dataset:
         source = Path(folder)
         try:
             metadata = json.loads((source / METADATA).read_text(encoding="utf-8"))
-            if metadata["format"] != _FORMAT:
-                raise ValueError(f"format {metadata['format']}, not {_FORMAT}")
-            table = pq.read_table(source / BOARDS)
+            if metadata["format"] != FORMAT:
+                raise ValueError(f"format {metadata['format']}, not {FORMAT}")
+            table = pa.concat_tables([pq.read_table(file) for file in sorted(source.glob(FILES))])
             bounds = metadata["max_size"], metadata["max_agents"], metadata["horizon"]
             instances, solutions = from_table(table, *bounds)
         except (OSError, ValueError, KeyError, IndexError) as error:
             raise JaxenvError(f"{source} holds no readable set of boards ({error}); generate it again") from error
         dataset = cls.create(instances, solutions, metadata["requested"], metadata["realised"])
         if dataset.content_hash != metadata["content_hash"]:
-            raise JaxenvError(f"{source / BOARDS} was changed after it was written; generate it again")
+            raise JaxenvError(f"{source} was changed after it was written; generate it again")
         return dataset
 
     def _metadata(self) -> dict[str, Any]:
         _, max_agents, horizon = self.solutions.plans.actions.shape
-        return {
-            "format": _FORMAT,
-            "content_hash": self.content_hash,
-            "max_size": self.instances.holes.shape[1],
-            "max_agents": max_agents,
-            "horizon": horizon,
-            "requested": self._requested,
-            "realised": self._realised,
-        }
-
-    def _card(self) -> str:
-        from jaxenv.storage import COLUMNS
-
-        requested = self._requested
-        lines = [
-            "---",
-            "configs:",
-            "- config_name: default",
-            f"  data_files: {BOARDS}",
-            "---",
-            f"# {len(self)} multi-agent grid boards, `{self.content_hash}`",
-            "",
-            f"Split `{requested.get('split', 'unknown')}`, objective `{requested.get('objective', 'unknown')}`.",
-            "Every board has a certified optimum. No two are equal up to the order of agents. A board's split follows",
-            "from its canonical hash, so no board of another split is a symmetric copy of one here.",
-            "",
-            "| size | boards | hole ratio | wait ratio | acceptance | undetermined | unsolvable |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for size, row in self._realised["sizes"].items():
-            lines.append(
-                f"| {size} | {row['count']} | {row['hole_ratio']:.3f} | {row['wait_ratio']:.3f} "
-                f"| {row['acceptance']:.4f} | {row['undetermined']} | {row['unsolvable']} |"
-            )
-        lines += ["", f"What was asked for and what became of every candidate is in `{METADATA}`. Columns:", ""]
-        return "\n".join([*lines, *COLUMNS.splitlines(), ""])
+        bounds = self.instances.holes.shape[1], max_agents, horizon
+        return metadata_of(self.content_hash, bounds, self._requested, self._realised)
 
 
-def _sizes(instances: Instances, solutions: Solutions, classes: list[dict[str, Any]]) -> dict[str, Any]:
-    size, waits = np.asarray(instances.size), np.asarray(solutions.needs_wait)
-    max_size = instances.holes.shape[1]
-    holes = np.asarray(instances.holes).sum((1, 2)) - (max_size**2 - size**2)
-    result = {}
-    for n in sorted({*size.tolist(), *(record["size"] for record in classes)}):
-        rows = size == n
-        drawn = [record for record in classes if record["size"] == n]
-        eligible = sum(record["candidates"] - record["other_split"] for record in drawn)
-        some = bool(rows.any())
-        result[str(n)] = {
-            "count": int(rows.sum()),
-            "hole_ratio": float(holes[rows].mean()) / n**2 if some else 0.0,
-            "wait_ratio": float(waits[rows].mean()) if some else 0.0,
-            "acceptance": sum(record["count"] for record in drawn) / eligible if eligible else 0.0,
-            "undetermined": sum(record["undetermined"] for record in drawn),
-            "unsolvable": sum(record["unsolvable"] for record in drawn),
-        }
-    return result
+def metadata_of(
+    content_hash: str, bounds: tuple[int, int, int], requested: dict[str, Any], realised: dict[str, Any]
+) -> dict[str, Any]:
+    """What `metadata.json` holds; `bounds` are the largest size, the most agents and the horizon to pad to."""
+    max_size, max_agents, horizon = bounds
+    return {
+        "format": FORMAT,
+        "content_hash": content_hash,
+        "max_size": max_size,
+        "max_agents": max_agents,
+        "horizon": horizon,
+        "requested": requested,
+        "realised": realised,
+    }
+
+
+def write_words(folder: Path, metadata: dict[str, Any], files: str) -> None:
+    """Metadata and card of a set in `folder`, whose boards are in `files`."""
+    (folder / METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
+    (folder / CARD).write_text(card(metadata, files), encoding="utf-8")
+
+
+def refuse_foreign(target: Path) -> None:
+    """A set may replace an older set and nothing else."""
+    if target.exists() and not (target / METADATA).is_file() and (not target.is_dir() or any(target.iterdir())):
+        raise JaxenvError(f"{target} exists and is not a set of boards; choose another folder")
+
+
+def move_into_place(beside: Path, target: Path) -> None:
+    """Rename a finished set to its place, over an older one."""
+    if target.exists():
+        old = target.with_name(f".{target.name}.{os.getpid()}.old")
+        target.rename(old)
+        beside.rename(target)
+        shutil.rmtree(old)
+    else:
+        beside.rename(target)

@@ -1,6 +1,7 @@
 """`generate`: exactly the boards a config asks for, labelled, distinct, in one split, whatever the batch size."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -11,32 +12,57 @@ from jaxenv.canonical import UInt64s, check_split
 from jaxenv.config import EnvConfig
 from jaxenv.dataset import Dataset
 from jaxenv.errors import GenerationError
-from jaxenv.filling import Filler, concatenate, take
+from jaxenv.filling import WINDOW, Filler, Taken, concatenate, take
+from jaxenv.judging import new_table
+from jaxenv.labelling import Labeller, fitted
+from jaxenv.multihost import Hosts
 from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
 from jaxenv.types import MIN_SIZE, Limits
 
 Progress = Callable[[int, int], None]
 _ORDER = 0x6F726472  # folded into the key for the order of the rows; no class folds in a first number this large
+_AT_ONCE = 65536  # candidates of the split labelled together, which bounds the memory for them
 
 
-def generate(
+@dataclass(frozen=True)
+class Order:
+    """All that the content of a set depends on, and what is written down of it."""
+
+    key: jax.Array
+    parts: list[Part]
+    requested: dict[str, Any]
+    split: str = "train"
+    objective: str = "sum_of_costs"
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    nearest: bool = False
+
+    @property
+    def total(self) -> int:
+        return sum(part.wanted for part in self.parts)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What was asked for, as a set stores it."""
+        return {**self.requested, "split": self.split, "objective": self.objective}
+
+    def ranks(self, hashes: UInt64s) -> UInt64s:
+        """By which rows are ordered, then by hash: the boards' hashes scrambled by the key, so that classes mix."""
+        bits = np.asarray(jax.random.bits(jax.random.fold_in(self.key, _ORDER), (2,), np.uint32)).tolist()
+        mixed = (hashes ^ np.uint64(bits[0] << 32 | bits[1])) * np.uint64(0xBF58476D1CE4E5B9)
+        return mixed ^ (mixed >> np.uint64(31))
+
+
+def order_of(
     key: jax.Array,
     config: EnvConfig,
     count: int,
     *,
     split: str = "train",
     objective: str = "sum_of_costs",
-    engine: str = "auto",
     limits: Limits = Limits(),  # noqa: B008 - frozen
     nearest: bool = False,
-    chunk: int = CHUNK,
-    progress: Progress | None = None,
-) -> Dataset:
-    """Make `count` boards to order; `chunk`, how many candidates are drawn at once, does not change the result.
-
-    With `nearest`, boards of a class that cannot be had come from the other class of their size, then from other sizes,
-    and `.realised["changed"]` says so; without it they are a GenerationError.
-    """
+) -> Order:
+    """Read a config as counts of classes."""
     parts = parts_of(config, count, limits)
     data, holes, waits = (np.asarray(x) for x in (config.data_ratio, config.hole_ratio, config.wait_ratio))
     requested = {
@@ -54,26 +80,15 @@ def generate(
             for k in range(len(data))
         },
     }
-    return fill(
-        key,
-        parts,
-        requested,
-        split=split,
-        objective=objective,
-        engine=engine,
-        limits=limits,
-        nearest=nearest,
-        chunk=chunk,
-        progress=progress,
-    )
+    return Order(key, parts, requested, split, objective, limits, nearest)
 
 
-def fill(
+def generate(
     key: jax.Array,
-    parts: list[Part],
-    requested: dict[str, Any],
+    config: EnvConfig,
+    count: int,
     *,
-    split: str,
+    split: str = "train",
     objective: str = "sum_of_costs",
     engine: str = "auto",
     limits: Limits = Limits(),  # noqa: B008 - frozen
@@ -81,33 +96,102 @@ def fill(
     chunk: int = CHUNK,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Fill every part, one window of candidates after another side by side, and put the boards in a seeded order."""
-    check_split(split)
-    seen: set[int] = set()
-    fillers = [
-        Filler(key, p, split=split, objective=objective, engine=engine, limits=limits, seen=seen, chunk=chunk)
-        for p in (_with_other_classes(parts) if nearest else parts)
-    ]
-    total = sum(part.wanted for part in parts)
-    while open_fillers := [f for f in fillers if f.missing > 0 and not f.given_up]:
-        for filler in open_fillers:
-            filler.advance(to_the_end=nearest)
-            if filler.given_up:
-                if not nearest:
-                    raise GenerationError(filler.complaint())
-                _pass_on(filler, fillers)
-            if progress is not None:
-                progress(sum(f.taken for f in fillers), total)
-    used = [f for f in fillers if f.pieces]
-    instances, solutions = concatenate([piece for f in used for piece in f.pieces])
-    order = _order(key, np.concatenate([h for f in used for h in f.hashes]))
-    records = [f.record() for f in fillers if f.part.wanted or f.index]
+    """Make `count` boards to order, in memory; `generate_to` makes the same set on disk, of any size.
+
+    `chunk`, how many candidates JAX draws at once, does not change the result. With `nearest`, boards of a class that
+    cannot be had come from the other class of their size, then from other sizes, and `.realised["changed"]` says so;
+    without it they are a GenerationError.
+    """
+    order = order_of(key, config, count, split=split, objective=objective, limits=limits, nearest=nearest)
+    return fill(order, engine=engine, chunk=chunk, progress=progress)
+
+
+def fill(order: Order, *, engine: str = "auto", chunk: int = CHUNK, progress: Progress | None = None) -> Dataset:
+    """The set of an order. Of several hosts each makes the whole set."""
+    filling = Filling(order, Labeller(order.objective, engine, chunk, Hosts.alone()))
+    pieces = []
+    for taken in filling.run():
+        pieces += taken
+        if progress is not None:
+            progress(filling.taken, order.total)
+    instances, solutions = concatenate([piece[:2] for piece in pieces])
+    hashes = np.concatenate([piece[2] for piece in pieces])
+    rows = np.lexsort((hashes, order.ranks(hashes)))
     return Dataset.create(
-        take(instances, order),
-        take(solutions, order),
-        requested={**requested, "split": split, "objective": objective},
-        realised={"changed": [r for r in records if r["count"] != r["wanted"]], "classes": records},
+        take(instances, rows), fitted(take(solutions, rows)), requested=order.described, realised=filling.realised()
     )
+
+
+class Filling:
+    """All classes of an order, filled side by side, one window of candidates of each after another."""
+
+    def __init__(self, order: Order, labeller: Labeller) -> None:
+        check_split(order.split)
+        self._order, self._labeller = order, labeller
+        parts = _with_other_classes(order.parts) if order.nearest else order.parts
+        self._fillers = [Filler(order.key, part, order.split, order.limits) for part in parts]
+        self._to_go: list[int] = []  # fillers whose turn comes before the next round
+        self.seen = new_table(order.total)
+
+    @property
+    def taken(self) -> int:
+        return sum(filler.taken for filler in self._fillers)
+
+    def state(self) -> list[list[int]]:
+        """Where the fillers are, between two steps of `run`; with `seen`, all that is needed to go on."""
+        return [[*filler.state(), int(k in self._to_go)] for k, filler in enumerate(self._fillers)]
+
+    def restore(self, state: list[list[int]]) -> None:
+        """Go on from a `state`; the hashes of what was taken have to be in `seen` by then."""
+        for filler, (*numbers, _) in zip(self._fillers, state, strict=True):
+            filler.restore(numbers)
+        self._to_go = [k for k, numbers in enumerate(state) if numbers[-1]]
+
+    def realised(self) -> dict[str, Any]:
+        """The fates of all candidates by class, and the classes that are not as wanted."""
+        records = [filler.record() for filler in self._fillers if filler.part.wanted or filler.index]
+        return {"changed": [r for r in records if r["count"] != r["wanted"]], "classes": records}
+
+    def run(self) -> Iterator[list[Taken]]:
+        """Fill every class; gives the boards taken since the last step (on several hosts, those made here).
+
+        Raises:
+            GenerationError: a class cannot be filled.
+        """
+        while True:
+            if not self._to_go:
+                self._to_go = [k for k, f in enumerate(self._fillers) if f.missing > 0 and not f.given_up]
+            if not self._to_go:
+                return
+            group = self._to_go[: _AT_ONCE // WINDOW]
+            allowance = _AT_ONCE // len(self._to_go)
+            self._label([self._fillers[k] for k in group], allowance)
+            pieces = []
+            for k in group:
+                pieces += self._turn(self._fillers[k])
+            del self._to_go[: len(group)]
+            yield pieces
+
+    def _turn(self, filler: Filler) -> list[Taken]:
+        """One window of a class, and what follows from giving it up."""
+        pieces, done = [], False
+        while not done:
+            more, done = filler.advance(self.seen, to_the_end=self._order.nearest)
+            pieces += more
+            if not done:
+                self._label([filler], 0)
+        if filler.given_up:
+            if not self._order.nearest:
+                raise GenerationError(filler.complaint())
+            _pass_on(filler, self._fillers)
+        return pieces
+
+    def _label(self, fillers: list[Filler], allowance: int) -> None:
+        asked = [(filler, filler.next_range(allowance)) for filler in fillers]
+        ranges = [one for _, one in asked if one is not None]
+        owner = {id(filler.drawn_as): filler for filler in fillers}
+        for cls, labelled in self._labeller.label(ranges, self.seen):
+            owner[id(cls)].supply(labelled)
 
 
 def _with_other_classes(parts: list[Part]) -> list[Part]:
@@ -134,10 +218,3 @@ def _pass_on(poor: Filler, fillers: list[Filler]) -> None:
     shares = largest_remainder(weights if sum(weights) else [as_fraction(1)] * len(heirs), missing)
     for heir, share in zip(heirs, shares, strict=True):
         heir.wanted += share
-
-
-def _order(key: jax.Array, hashes: UInt64s) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Rows in a seeded order that mixes sizes and classes: by the boards' hashes, scrambled by the key."""
-    high, low = np.asarray(jax.random.bits(jax.random.fold_in(key, _ORDER), (2,), np.uint32)).tolist()
-    mixed = (hashes ^ np.uint64(high << 32 | low)) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.lexsort((hashes, mixed ^ (mixed >> np.uint64(31))))

@@ -9,21 +9,9 @@ from numpy.typing import NDArray
 from jaxenv.canonical import board_hash, canonical_hash
 from jaxenv.types import Instances, Plans, Solutions
 
-COLUMNS = """\
-| column | meaning |
-|---|---|
-| board | row number in the set |
-| board_id, canonical_id | hash without the order of agents; without symmetries too (16 hexadecimal digits) |
-| size, num_agents | |
-| map | rows of `.` (free) and `H` (hole), joined by line ends |
-| starts, goals | row, col of agent 0, row, col of agent 1, ... |
-| status | 0 undetermined, 1 optimal, 2 unsolvable |
-| sum_of_costs, makespan, lower_bound, single_path_bound, needs_wait, interacts | labels |
-| plan | one optimal plan: a letter a step (W U D L R), agents separated by a bar |
-"""  # the data card carries this table
-
 _LETTERS = np.frombuffer(b"WUDLR", np.uint8)
 _BAR, _NEWLINE, _FREE, _HOLE = b"|"[0], b"\n"[0], b"."[0], b"H"[0]
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NUMBERS = ("status", "sum_of_costs", "makespan", "lower_bound", "single_path_bound")
 _FLAGS = ("needs_wait", "interacts")
 
@@ -32,8 +20,8 @@ def to_table(instances: Instances, solutions: Solutions) -> pa.Table:
     size, agents = np.asarray(instances.size), np.asarray(instances.num_agents)
     columns: dict[str, Any] = {
         "board": np.arange(len(size), dtype=np.int32),
-        "board_id": [f"{value:016x}" for value in board_hash(instances).tolist()],
-        "canonical_id": [f"{value:016x}" for value in canonical_hash(instances).tolist()],
+        "board_id": _hexadecimal(board_hash(instances)),
+        "canonical_id": _hexadecimal(canonical_hash(instances)),
         "size": size.astype(np.int32),
         "num_agents": agents.astype(np.int32),
         "map": _maps(size, np.asarray(instances.holes)),
@@ -71,6 +59,12 @@ def from_table(table: pa.Table, max_size: int, max_agents: int, horizon: int) ->
     labels |= {name: table[name].to_numpy(zero_copy_only=False).astype(bool) for name in _FLAGS}
     world: dict[str, Any] = {"size": size, "num_agents": agents, "holes": holes, "starts": ends[0], "goals": ends[1]}
     return Instances(**world), Solutions(**labels, plans=Plans(**answer))
+
+
+def _hexadecimal(values: NDArray[np.uint64]) -> pa.Array:
+    """Sixteen digits each."""
+    digits = (values[:, None] >> np.arange(60, -1, -4, dtype=np.uint64)) & np.uint64(15)
+    return _strings(_HEX[digits], np.ones(digits.shape, bool))
 
 
 def _strings(letters: NDArray[np.uint8], used: NDArray[np.bool_]) -> pa.Array:

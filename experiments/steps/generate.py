@@ -1,7 +1,8 @@
 """Labelled boards: one set to a config, one fixed set by name, or several fixed sets.
 
 Job: out, and either config (JSON file), num_agents, count, split, seed, stage, objective; or benchmark (and count,
-num_agents, limit); or sets, a mapping of names of fixed sets to such options, which makes a folder of sets.
+num_agents, limit); with `stream` (and nearest) either goes straight to disk; or sets, a mapping of names of fixed sets
+to such options, which makes a folder of sets.
 """
 
 import json
@@ -12,8 +13,10 @@ import jax
 
 import jaxenv
 from experiments.stepio import log_metrics, read_job, report_progress
-from jaxenv.benchmarks import benchmark
+from jaxenv.benchmarks import benchmark, order_of_set
 from jaxenv.filling import take
+from jaxenv.generate import Order, order_of
+from jaxenv.streaming import stream
 
 
 def main() -> None:
@@ -28,6 +31,10 @@ def main() -> None:
             boards.save(out / name)
             sizes.append(len(boards))
         count = sum(sizes)
+    elif job.get("stream"):
+        order = _order(job)
+        stream(out, order, progress=report_progress)
+        count = order.total
     elif "benchmark" in job:
         options = {key: job[key] for key in ("count", "num_agents", "limit") if key in job}
         boards = fixed_set(job["benchmark"], **options)
@@ -38,6 +45,21 @@ def main() -> None:
         boards.save(out)
         count = len(boards)
     log_metrics(job["metrics"], boards=count)
+
+
+def _order(job: dict[str, Any]) -> Order:
+    """What the job asks for, to be streamed: of any size, and gone on with after a kill."""
+    if "benchmark" in job:
+        return order_of_set(job["benchmark"], job.get("num_agents"), job.get("count"))
+    config = json.loads(Path(job["config"]).read_text(encoding="utf-8"))
+    return order_of(
+        jax.random.fold_in(jax.random.key(job["seed"]), job["stage"]),
+        jaxenv.EnvConfig.from_json(config, num_agents=job["num_agents"]),
+        job["count"],
+        split=job["split"],
+        objective=job["objective"],
+        nearest=job["nearest"],
+    )
 
 
 def fixed_set(

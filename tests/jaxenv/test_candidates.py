@@ -144,5 +144,6 @@ def test_a_map_with_too_few_free_cells_places_nobody():
 
 
 def test_no_key_is_used_twice():
+    # Known report xland-minigrid#42.
     with jax.debug_key_reuse(True):
         drawn(5, 4, 2, count=32, chunk=32)

@@ -1,7 +1,9 @@
 """Sets to order: counts, distinctness, splits, the bounded failure, and what the result may depend on."""
 
+import contextlib
 import time
 from fractions import Fraction
+from itertools import combinations, permutations
 
 import jax
 import numpy as np
@@ -9,12 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxenv.build import make_instances
 from jaxenv.candidates import draw
 from jaxenv.canonical import SPLITS, board_hash, canonical_hash, split_of
 from jaxenv.config import EnvConfig
 from jaxenv.errors import GenerationError, JaxenvError
 from jaxenv.generate import generate
+from jaxenv.judging import new_table
 from jaxenv.quotas import as_fraction, largest_remainder, parts_of
+from jaxenv.sifting import Class, sift_by_jax
+from jaxenv.solve import solve
 from jaxenv.types import Label, Limits, Status
 from jaxenv.verify import verify
 
@@ -130,6 +136,13 @@ def test_the_content_does_not_depend_on_the_engine():
     assert made[0].content_hash == made[1].content_hash
 
 
+def test_as_many_boards_come_as_are_asked_for_and_fewer_of_them_are_the_first_of_more():
+    # Known report babyai#44: failed seeds, skipped or tried again, gave duplicates or too few.
+    few, more = (generate(jax.random.key(6), config(holes=0.35, num_agents=4), count) for count in (32, 64))
+    assert (len(few), len(more)) == (32, 64)
+    assert set(board_hash(few.instances).tolist()) < set(board_hash(more.instances).tolist())
+
+
 def test_another_key_or_split_gives_other_boards():
     asked = config()
     sets = [
@@ -141,6 +154,7 @@ def test_another_key_or_split_gives_other_boards():
 
 
 def test_splits_are_disjoint_up_to_symmetry_where_boards_are_few():
+    # Known report RAGEN#101: train seeds included the validation seed.
     asked = config(only(3), waits=0.5)
     sets = {split: generate(jax.random.key(5), asked, 100, split=split) for split in SPLITS}
     for split, dataset in sets.items():
@@ -217,5 +231,68 @@ def test_progress_ends_at_the_number_asked_for():
 
 
 def test_no_key_is_used_twice():
+    # Known report xland-minigrid#42.
     with jax.debug_key_reuse(True):
         generate(jax.random.key(0), config(), 10, chunk=256)
+
+
+def parts_of_a_map(free):
+    """The component of every free cell, by its least cell."""
+    part = {}
+    for first in sorted(free):
+        todo = [first]
+        while todo:
+            row, col = cell = todo.pop()
+            if cell in free and cell not in part:
+                part[cell] = first
+                todo += [(row + 1, col), (row - 1, col), (row, col + 1), (row, col - 1)]
+    return part
+
+
+def test_a_class_that_runs_out_of_boards_says_so_after_finding_nearly_all_there_are():
+    """Hole ratio 0.2 on a 3x3 map is one hole or two: the boards of two agents are few enough to be written down."""
+    cells = [(row, col) for row in range(3) for col in range(3)]
+    maps, starts, goals = [], [], []
+    for holes in [*combinations(cells, 1), *combinations(cells, 2)]:
+        part = parts_of_a_map({cell for cell in cells if cell not in holes})
+        rows = ["".join("H" if (row, col) in holes else "." for col in range(3)) for row in range(3)]
+        for pair in combinations(sorted(part), 2):  # agents have no order
+            for ends in permutations(part, 2):
+                if all(part[end] == part[start] and end != start for start, end in zip(pair, ends, strict=True)):
+                    maps.append(rows)
+                    starts.append(list(pair))
+                    goals.append(list(ends))
+    boards = make_instances(maps, starts, goals)
+    assert len(np.unique(board_hash(boards))) == len(boards)
+    waiting = jax.tree.map(lambda leaf: np.asarray(leaf)[np.asarray(solve(boards).needs_wait)], boards)
+    assert (len(waiting), len(np.unique(canonical_hash(waiting)))) == (2436, 319)
+    there_are = split_of(waiting).count("evaluation")
+    with pytest.raises(GenerationError, match=rf"{there_are} found .* few distinct boards"):
+        generate(jax.random.key(0), config(only(3), waits=1.0), there_are + 1, split="evaluation")
+
+
+def test_fifty_random_configs_trace_nothing_anew():
+    def make(seed):
+        rng = np.random.default_rng(seed)
+        data = rng.dirichlet(np.ones(8)).round(3).tolist()
+        data[-1] += 1 - sum(data)
+        holes, waits = (rng.uniform(0, top, 8).round(3).tolist() for top in (0.3, 0.1))
+        asked = config(data, holes, waits, 2 + seed % 3)
+        with contextlib.suppress(GenerationError):
+            generate(jax.random.key(seed), asked, 8)
+        part = parts_of(asked, 8, Limits())[0]
+        sift_by_jax(
+            Class.of(jax.random.key(seed), part, "train", Limits()), seed % 2 == 0, seed, 256, new_table(1), 256, None
+        )
+
+    traced = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, seconds, **_: traced.append(event) if event == "/jax/core/compile/jaxpr_trace_duration" else None
+    )
+    for seed in range(3):
+        make(seed)
+    assert traced  # the listener hears the first ones
+    traced.clear()
+    for seed in range(3, 53):
+        make(seed)
+    assert traced == []

@@ -1,0 +1,264 @@
+"""Labelled blocks of candidates: sifted by all threads, what is left solved together, over all classes that are open.
+
+A block depends on class and range alone (and on which boards are known to be duplicates already, which a filler looks
+at again), so blocks are made in any order, ahead of need, on any thread and, through `jaxenv.multihost`, on any host.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numba
+import numpy as np
+from jax.sharding import Mesh
+from numpy.typing import NDArray
+
+from jaxenv.canonical import UInt64s
+from jaxenv.host_engine import host_solve
+from jaxenv.judging import Fate
+from jaxenv.multihost import Hosts
+from jaxenv.sifting import Block, Class, sift, sift_by_jax
+from jaxenv.solve import solve
+from jaxenv.types import HORIZONS, MIN_SIZE, Instances, Plans, Solutions, Status
+
+# Search steps per board. What needs more is left undetermined, and counted.
+MAX_STEPS = 200_000
+PIECE = 2048  # candidates a thread sifts at once
+_BATCHES = (64, 512, 4096)  # boards the device solves at once; few sizes, for arrays of a new shape cost compilations
+
+
+@dataclass(frozen=True)
+class Range:
+    """Candidates first .. first + count - 1 of a class."""
+
+    cls: Class
+    rare: bool
+    first: int
+    count: int
+
+
+@dataclass
+class Labelled:
+    """A block with nothing left open, and the labels of its boards (rows as in the block)."""
+
+    block: Block
+    solutions: Solutions | None  # None where another host has the boards
+
+
+@dataclass
+class Labeller:
+    """How labels are made: the objective, the engine, and candidates drawn by JAX at once."""
+
+    objective: str
+    engine: str
+    chunk: int
+    hosts: Hosts
+
+    def __post_init__(self) -> None:
+        devices = jax.local_devices()
+        self.mesh: Mesh | None = None
+        if len(devices) > 1:
+            self.mesh = Mesh(np.asarray(devices), ("boards",))
+            self.chunk = -(-self.chunk // len(devices)) * len(devices)
+        # JAX draws where there is more to draw on than this CPU, and when its engine is asked for.
+        self.by_jax = self.engine == "device" or len(devices) > 1 or jax.default_backend() != "cpu"
+
+    def label(self, ranges: Sequence[Range], seen: UInt64s) -> list[tuple[Class, Labelled]]:
+        """The ranges' classes and blocks, a range in several where it is long; on several hosts each labels its share.
+
+        Ranges are told apart by their classes, and those of a class come in order.
+        """
+        if self.hosts.count == 1:
+            pieces = [piece for one in ranges for piece in _cut(one, self._step)]
+            return [(one.cls, block) for one, block in zip(pieces, self._label(pieces, seen), strict=True)]
+        host, hosts = self.hosts.number, self.hosts.count
+        pieces = [piece for one in ranges for piece in _cut(one, min(self._step, -(-one.count // hosts)))]
+        own = self._label(pieces[host::hosts], seen)
+        told = self.hosts.exchange([(one.block.fate, one.block.hash) for one in own])
+        result = []
+        for k, piece in enumerate(pieces):
+            if k % hosts == host:
+                result.append((piece.cls, own[k // hosts]))
+            else:
+                fate, hashes = told[k % hosts][k // hosts]
+                result.append((piece.cls, Labelled(_without_boards(piece, fate, hashes), None)))
+        return result
+
+    @property
+    def _step(self) -> int:
+        """Candidates in a block."""
+        return self.chunk if self.by_jax else PIECE
+
+    def _label(self, pieces: Sequence[Range], seen: UInt64s) -> list[Labelled]:
+
+        def sifted(one: Range) -> Block:
+            if self.by_jax:
+                return sift_by_jax(one.cls, one.rare, one.first, one.count, seen, self.chunk, self.mesh)
+            return sift(one.cls, one.rare, one.first, one.count, seen)
+
+        if not pieces:
+            return []
+        threads = min(numba.get_num_threads(), len(pieces))
+        if threads > 1 and not self.by_jax:
+            with ThreadPoolExecutor(threads) as pool:
+                blocks = list(pool.map(sifted, pieces))
+        else:
+            blocks = [sifted(one) for one in pieces]
+        return self._finish([one.cls for one in pieces], blocks)
+
+    def _finish(self, classes: Sequence[Class], blocks: Sequence[Block]) -> list[Labelled]:
+        """Solve all that is left open, together, and write down what came out."""
+        rows = [np.flatnonzero(~block.easy) for block in blocks]
+        left = [jax.tree.map(lambda leaf, r=r: leaf[r], block.boards) for r, block in zip(rows, blocks, strict=True)]
+        found = (
+            self._solve(jax.tree.map(lambda *leaves: np.concatenate(leaves), *left)) if sum(map(len, left)) else None
+        )
+        result, at = [], 0
+        for cls, block, some in zip(classes, blocks, rows, strict=True):
+            solutions = _easy(block, self.objective)
+            if found is not None and len(some):
+                part = slice(at, at + len(some))
+                at += len(some)
+                solutions = _merge(solutions, some, jax.tree.map(lambda leaf, p=part: leaf[p], found))
+            optimal = solutions.status == Status.OPTIMAL
+            fates = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED).astype(np.int8)
+            fates[solutions.status == Status.UNSOLVABLE] = Fate.UNSOLVABLE
+            fates[optimal & (solutions.needs_wait == cls.part.needs_wait)] = Fate.TAKEN
+            kept = np.flatnonzero(block.row >= 0)
+            block.fate[kept] = fates[block.row[kept]]
+            result.append(Labelled(block, solutions))
+        return result
+
+    def _solve(self, boards: Instances) -> Solutions:
+        if not self.by_jax or (self.engine != "device" and jax.default_backend() == "cpu"):
+            return _by_host(boards, self.objective)
+        pieces = [self._solve_batch(boards, at) for at in range(0, len(boards), _BATCHES[-1])]
+        longest = max(piece.plans.actions.shape[-1] for piece in pieces)
+        joined: Solutions = jax.tree.map(
+            lambda *leaves: np.concatenate(leaves), *(_widened(piece, longest) for piece in pieces)
+        )
+        return joined
+
+    def _solve_batch(self, boards: Instances, at: int) -> Solutions:
+        """The device does the bulk, and the host always finishes: a set must not depend on the engine."""
+        some: Instances = jax.tree.map(lambda leaf: leaf[at : at + _BATCHES[-1]], boards)
+        count = len(some)
+        more = _idle_boards(next(batch for batch in _BATCHES if count <= batch) - count, some)
+        batch = jax.tree.map(lambda *leaves: np.concatenate(leaves), some, more)
+        if self.engine != "device":
+            found = _to_numpy(solve(batch, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS))
+            labelled: Solutions = jax.tree.map(lambda leaf: leaf[:count], found)
+            return labelled
+        found = _to_numpy(solve(batch, engine="device", objective=self.objective))
+        labelled = jax.tree.map(lambda leaf: leaf[:count], found)
+        left = np.flatnonzero(labelled.status == Status.UNDETERMINED)
+        if not len(left):
+            return labelled
+        rest = jax.tree.map(lambda leaf: leaf[left], some)
+        return _merge(labelled, left, _by_host(rest, self.objective))
+
+
+def _by_host(boards: Instances, objective: str) -> Solutions:
+    """`solve` by the host engine, without the way to JAX and back, which compiles for every other number of boards."""
+    arrays = (boards.size, boards.num_agents, boards.holes, boards.starts, boards.goals)
+    found = host_solve(*arrays, objective, MAX_STEPS)  # type: ignore[arg-type]
+    outcome = np.zeros(len(boards), np.int32)
+    plans: dict[str, Any] = {"actions": found.pop("actions"), "lengths": found.pop("lengths"), "outcome": outcome}
+    optimal = found["status"] == Status.OPTIMAL
+    labels: dict[str, Any] = {**found, "interacts": optimal & (found[objective] > found["single_path_bound"])}
+    return Solutions(**labels, plans=Plans(**plans))
+
+
+def _to_numpy(tree: Any) -> Any:
+    return jax.tree.map(np.asarray, tree)
+
+
+def _cut(whole: Range, step: int) -> list[Range]:
+    """Ranges of at most `step` candidates, in order."""
+    return [
+        Range(whole.cls, whole.rare, whole.first + at, min(step, whole.count - at))
+        for at in range(0, whole.count, step)
+    ]
+
+
+def _without_boards(part: Range, fate: NDArray[np.int8], hashes: UInt64s) -> Block:
+    limits = part.cls.limits
+    none: dict[str, Any] = {
+        "size": np.zeros(0, np.int32),
+        "num_agents": np.zeros(0, np.int32),
+        "holes": np.zeros((0, limits.max_size, limits.max_size), bool),
+        "starts": np.zeros((0, limits.max_agents, 2), np.int32),
+        "goals": np.zeros((0, limits.max_agents, 2), np.int32),
+    }
+    empty = np.zeros((0, limits.max_agents), np.int32)
+    row = np.full(len(fate), -1, np.int32)
+    return Block(part.first, fate, hashes, row, Instances(**none), np.zeros(0, bool), empty.astype(np.int8), empty)
+
+
+def _easy(block: Block, objective: str) -> Solutions:
+    """Labels that follow from undisturbed shortest paths; undetermined where there are none."""
+    easy = block.easy
+    total = np.where(easy, block.lengths.sum(1), -1).astype(np.int32)
+    longest = np.where(easy, block.lengths.max(1, initial=0), -1).astype(np.int32)
+    bound = total if objective == "sum_of_costs" else longest
+    labels: dict[str, Any] = {
+        "status": np.where(easy, Status.OPTIMAL, Status.UNDETERMINED).astype(np.int32),
+        "sum_of_costs": total,
+        "makespan": longest,
+        "lower_bound": bound.copy(),
+        "single_path_bound": bound.copy(),
+        "needs_wait": np.zeros(len(easy), bool),
+        "interacts": np.zeros(len(easy), bool),
+    }
+    plans: dict[str, Any] = {
+        "actions": block.actions,
+        "lengths": block.lengths,
+        "outcome": np.zeros(len(easy), np.int32),
+    }
+    return Solutions(**labels, plans=Plans(**plans))
+
+
+def _widened(solutions: Solutions, horizon: int) -> Solutions:
+    """With room for plans of `horizon` steps at least; Action.WAIT is 0."""
+    actions = np.asarray(solutions.plans.actions)
+    more = max(0, horizon - actions.shape[-1])
+    padded = np.pad(actions, ((0, 0), (0, 0), (0, more)))
+    return solutions.replace(plans=solutions.plans.replace(actions=padded))  # type: ignore[attr-defined, no-any-return]
+
+
+def _merge(into: Solutions, rows: NDArray[Any], found: Solutions) -> Solutions:
+    """`into` with these rows replaced."""
+    horizon = max(into.plans.actions.shape[-1], found.plans.actions.shape[-1])
+    into, found = _widened(into, horizon), _widened(found, horizon)
+
+    def put(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        old = np.array(old)
+        old[rows] = new
+        return old
+
+    merged: Solutions = jax.tree.map(put, into, found)
+    return merged
+
+
+def fitted(solutions: Solutions) -> Solutions:
+    """Plans cut to the smallest horizon that holds them."""
+    longest = int(np.asarray(solutions.plans.lengths).max(initial=0))
+    horizon = next(steps for steps in HORIZONS if longest <= steps)
+    widened = _widened(solutions, horizon)
+    actions = widened.plans.actions[:, :, :horizon]
+    return widened.replace(plans=widened.plans.replace(actions=actions))  # type: ignore[attr-defined, no-any-return]
+
+
+def _idle_boards(boards: int, like: Instances) -> Instances:
+    """Open maps with one agent a step from its goal."""
+    side, most = like.holes.shape[1], like.starts.shape[1]
+    holes = np.ones((boards, side, side), bool)
+    holes[:, :MIN_SIZE, :MIN_SIZE] = False
+    starts = np.full((boards, most, 2), side, np.int32)
+    goals = starts.copy()
+    starts[:, 0], goals[:, 0] = (0, 0), (0, 1)
+    size, one = np.full(boards, MIN_SIZE, np.int32), np.ones(boards, np.int32)
+    arrays: dict[str, Any] = {"size": size, "num_agents": one, "holes": holes, "starts": starts, "goals": goals}
+    return Instances(**arrays)

@@ -1,0 +1,247 @@
+"""What can be said of candidates without a search: which are boards of the split, and which of those are easy.
+
+A `Block` is a range of candidates of one class with what is known of each. Two ways lead to one, told apart by nothing
+in it but the easy boards: compiled (`sift`), on the CPU; and JAX (`sift_by_jax`), on whatever devices there are.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxenv.bitmap import WIDTH
+from jaxenv.candidates import draw
+from jaxenv.canonical import BUCKETS, SPLITS, board_hash, canonical_hash, hash_rows, in_split
+from jaxenv.judging import Fate, contains
+from jaxenv.propose import propose, race_table, word_numbers
+from jaxenv.quotas import Part
+from jaxenv.shortest import ATTEMPTS, LONGEST, action_of, undisturbed
+from jaxenv.types import Instances, Limits
+
+_WORK = 16  # at least rows of a map, and words of a board
+
+
+@dataclass(frozen=True)
+class Class:
+    """What drawing needs to know of a part: its key and numbers, and the tables that follow from them."""
+
+    key: NDArray[np.uint32]  # u32[2]
+    part: Part
+    split: str
+    limits: Limits
+    numbers: NDArray[np.uint32]
+    races: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, key: jax.Array, part: Part, split: str, limits: Limits) -> "Class":
+        for value in (list(SPLITS).index(split), part.num_agents, part.size, int(part.needs_wait), part.group):
+            key = jax.random.fold_in(key, value)
+        return cls(
+            np.asarray(jax.random.key_data(key), np.uint32),
+            part,
+            split,
+            limits,
+            word_numbers(part.size, part.num_agents, limits.max_size),
+            race_table(part.size, limits.max_size),
+        )
+
+    @property
+    def holes(self) -> tuple[int, int]:
+        """Holes that every board has, and the chance in 2^32 of one more."""
+        holes = self.part.hole_ratio * self.part.size**2
+        return int(holes), int((holes - int(holes)) * 2**32)
+
+
+@dataclass
+class Block:
+    """Candidates first .. first + len(fate) - 1 of a class."""
+
+    first: int
+    fate: NDArray[np.int8]  # of every candidate; OPEN where a search has to tell, TAKEN where it is of the class
+    hash: NDArray[np.uint64]  # of every board of the split
+    row: NDArray[np.int32]  # of every candidate, its row among the boards below, or -1
+    boards: Instances  # NumPy: the open ones, and those of the class
+    easy: NDArray[np.bool_]  # of every row: solved, by the plan below
+    actions: NDArray[np.int8]  # [rows, A, T]
+    lengths: NDArray[np.int32]  # [rows, A]
+
+
+def sift(cls: Class, rare: bool, first: int, count: int, seen: NDArray[np.uint64]) -> Block:
+    """The block from `first` on; boards in the table `seen` are duplicates already."""
+    part, limits = cls.part, cls.limits
+    low, high = SPLITS[cls.split]
+    holes, more = cls.holes
+    fate, hashes = np.empty(count, np.int8), np.zeros(count, np.uint64)
+    row = np.full(count, -1, np.int32)
+    maps = np.empty((count, limits.max_size, limits.max_size), np.bool_)
+    starts = np.empty((count, limits.max_agents, 2), np.int32)
+    goals = np.empty_like(starts)
+    easy = np.zeros(count, np.bool_)
+    actions = np.zeros((count, limits.max_agents, LONGEST + 1), np.int8)
+    lengths = np.zeros((count, limits.max_agents), np.int32)
+    made_from, rows = _entry(
+        cls.key[0], cls.key[1], np.int64(first), np.int64(part.size), np.int64(holes), np.int64(more),
+        np.int64(part.num_agents), bool(rare), cls.numbers, cls.races, bool(part.needs_wait), np.uint64(BUCKETS),
+        np.uint64(low), np.uint64(high), seen, fate, hashes, row, maps, starts, goals, easy, actions, lengths,
+    )  # fmt: skip
+    if made_from != _FINGERPRINT:
+        raise RuntimeError("the generator's compiled code is stale; delete jaxenv/__pycache__")
+    return Block(
+        first,
+        fate,
+        hashes,
+        row,
+        _boards(part, maps[:rows], starts[:rows], goals[:rows]),
+        easy[:rows],
+        actions[:rows],
+        lengths[:rows],
+    )
+
+
+def sift_by_jax(
+    cls: Class, rare: bool, first: int, count: int, seen: NDArray[np.uint64], chunk: int, mesh: Any
+) -> Block:
+    """As `sift`, `chunk` candidates drawn at once (and `count` of them used); no board is found to be easy."""
+    part, limits = cls.part, cls.limits
+    holes, more = cls.holes
+    boards, placed = draw(
+        jax.random.wrap_key_data(jnp.asarray(cls.key)),
+        jnp.uint32(first),
+        jnp.int32(part.size),
+        jnp.int32(holes),
+        jnp.uint32(more),
+        jnp.int32(part.num_agents),
+        jnp.bool_(rare),
+        chunk=chunk,
+        max_size=limits.max_size,
+        max_agents=limits.max_agents,
+        mesh=mesh,
+    )
+    boards, placed = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], (boards, placed))
+    fate = np.where(placed, Fate.OPEN, Fate.UNPLACED).astype(np.int8)
+    rows = np.flatnonzero(placed)
+    fate[rows[~in_split(canonical_hash(jax.tree.map(lambda leaf: leaf[rows], boards)), cls.split)]] = Fate.OTHER_SPLIT
+    rows = np.flatnonzero(fate == Fate.OPEN)
+    hashes = np.zeros(count, np.uint64)
+    hashes[rows] = board_hash(jax.tree.map(lambda leaf: leaf[rows], boards))
+    known = np.fromiter((contains(seen, value) for value in hashes[rows]), bool, len(rows))
+    fate[rows[known]] = Fate.DUPLICATE
+    rows = rows[~known]
+    row = np.full(count, -1, np.int32)
+    row[rows] = np.arange(len(rows))
+    return Block(
+        first,
+        fate,
+        hashes,
+        row,
+        jax.tree.map(lambda leaf: leaf[rows], boards),
+        np.zeros(len(rows), np.bool_),
+        np.zeros((len(rows), limits.max_agents, LONGEST + 1), np.int8),
+        np.zeros((len(rows), limits.max_agents), np.int32),
+    )
+
+
+def _boards(part: Part, maps: Any, starts: Any, goals: Any) -> Instances:
+    size, agents = (np.full(len(maps), value, np.int32) for value in (part.size, part.num_agents))
+    arrays: dict[str, Any] = {"size": size, "num_agents": agents, "holes": maps, "starts": starts, "goals": goals}
+    return Instances(**arrays)
+
+
+@numba.njit(nogil=True)
+def _sift(  # type: ignore[no-untyped-def]
+    k0, k1, first, size, holes_low, holes_more, num_agents, rare, numbers, races, needs_wait, buckets, low, high, seen,
+    fate, hashes, row, maps, starts, goals, easy, actions, lengths,
+):  # fmt: skip
+    words = np.empty(len(numbers), np.uint32)
+    rows = np.zeros(_WORK, np.uint64)
+    ends = np.zeros((starts.shape[1], 2), np.int64)
+    raced = np.zeros((2, 2), np.int64)
+    cells = np.zeros((starts.shape[1], 4), np.int64)
+    work = np.zeros((6, _WORK), np.uint64)
+    layers = np.zeros((LONGEST + 1, 2), np.uint64)
+    back = np.zeros((LONGEST + 1, 2), np.uint64)
+    paths = np.zeros((starts.shape[1], LONGEST + 1), np.int64)
+    steps = np.zeros(starts.shape[1], np.int64)
+    used = 0
+    for i in range(len(fate)):
+        free_low, free_high, placed = propose(
+            k0, k1, first + i, size, holes_low, holes_more, num_agents, rare, numbers, races, words, rows, ends, raced
+        )
+        if not placed:
+            fate[i] = _UNPLACED
+            continue
+        for agent in range(num_agents):
+            for k in range(2):
+                cells[agent, 2 * k] = ends[agent, k] // WIDTH
+                cells[agent, 2 * k + 1] = ends[agent, k] % WIDTH
+        bucket = hash_rows(8, size, num_agents, rows, cells, work) % buckets
+        if bucket < low or bucket >= high:
+            fate[i] = _OTHER_SPLIT
+            continue
+        hashes[i] = hash_rows(1, size, num_agents, rows, cells, work)
+        if contains(seen, hashes[i]):
+            fate[i] = _DUPLICATE
+            continue
+        simple = False
+        for attempt in range(ATTEMPTS):
+            if not simple:
+                simple = undisturbed(free_low, free_high, num_agents, ends, attempt, layers, back, paths, steps)
+        if simple and needs_wait:
+            fate[i] = _OTHER_CLASS
+            continue
+        fate[i] = _TAKEN if simple else _OPEN
+        row[i] = used
+        easy[used] = simple
+        maps[used] = True
+        starts[used] = maps.shape[1]
+        goals[used] = maps.shape[1]
+        for r in range(size):
+            for c in range(size):
+                maps[used, r, c] = (rows[r] >> np.uint64(c)) & np.uint64(1) != np.uint64(0)
+        for agent in range(num_agents):
+            starts[used, agent] = cells[agent, :2]
+            goals[used, agent] = cells[agent, 2:]
+            if simple:
+                lengths[used, agent] = steps[agent]
+                for t in range(steps[agent]):
+                    actions[used, agent, t] = action_of(paths[agent, t], paths[agent, t + 1])
+        used += 1
+    return used
+
+
+_OPEN, _UNPLACED, _OTHER_SPLIT, _DUPLICATE, _OTHER_CLASS, _TAKEN = (
+    int(fate) for fate in (Fate.OPEN, Fate.UNPLACED, Fate.OTHER_SPLIT, Fate.DUPLICATE, Fate.OTHER_CLASS, Fate.TAKEN)
+)
+
+
+def _source_fingerprint() -> int:
+    """One number for all sources that are compiled together (see `jaxenv.host_engine`, whose way this is)."""
+    digest = sha256()
+    for name in ("bitmap", "candidates", "canonical", "judging", "propose", "shortest", "sifting"):
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+    return int.from_bytes(digest.digest()[:7], "little")
+
+
+def _cached_entry(fingerprint: int) -> Any:
+    @numba.njit(cache=True, nogil=True)
+    def entry(  # type: ignore[no-untyped-def]
+        k0, k1, first, size, holes_low, holes_more, num_agents, rare, numbers, races, needs_wait, buckets, low, high,
+        seen, fate, hashes, row, maps, starts, goals, easy, actions, lengths,
+    ):  # fmt: skip
+        used = _sift(
+            k0, k1, first, size, holes_low, holes_more, num_agents, rare, numbers, races, needs_wait, buckets, low,
+            high, seen, fate, hashes, row, maps, starts, goals, easy, actions, lengths,
+        )  # fmt: skip
+        return fingerprint, used
+
+    return entry
+
+
+_FINGERPRINT = _source_fingerprint()
+_entry = _cached_entry(_FINGERPRINT)
