@@ -13,6 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from experiments.errors import ExperimentError, RecipeError
+from experiments.profile import options as _profile_options
+from experiments.profile import profile as _profile
 from experiments.recipe import BOARDS, Recipe, load
 from experiments.run import COMMANDS
 from experiments.standalone import run_alone, run_and_tell
@@ -296,6 +298,7 @@ _COMMANDS = {
     "report": (_run_options, _report),
     "gains": (_gains_options, _gains),
     "reverify": (_reverify_options, _reverify),
+    "profile": (_profile_options, _profile),
     "show": (_run_options, _show),
     "watch": (_run_options, _watch),
     "warmstart": (_warmstart_options, _warmstart),

@@ -20,6 +20,7 @@ COMMANDS = {
     "report": "write a run's report anew",
     "gains": "the paired gain on `learn`, last checkpoint against starter, a JSON line a run",
     "reverify": "judge a run's stored answers again, without a model",
+    "profile": "boards a second of verify, solve and generate on this machine, beside what its memory allows",
     "show": "what a run folder holds",
     "watch": "follow a run that another process is working on",
     "warmstart": "rebuild the shipped starter from nothing",
