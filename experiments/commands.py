@@ -17,6 +17,8 @@ from experiments.profile import options as _profile_options
 from experiments.profile import profile as _profile
 from experiments.recipe import BOARDS, Recipe, load
 from experiments.run import COMMANDS
+from experiments.show_command import options as _show_options
+from experiments.show_command import show as _show
 from experiments.standalone import run_alone, run_and_tell
 from experiments.stepio import explain
 
@@ -239,12 +241,6 @@ def _gains(parsed: argparse.Namespace) -> None:
         merge_rows(parsed.out, rows)
 
 
-def _show(parsed: argparse.Namespace) -> None:
-    from experiments.show import show
-
-    show(parsed.run, Console())
-
-
 def _watch(parsed: argparse.Namespace) -> None:
     from experiments.show import watch
 
@@ -299,7 +295,7 @@ _COMMANDS = {
     "gains": (_gains_options, _gains),
     "reverify": (_reverify_options, _reverify),
     "profile": (_profile_options, _profile),
-    "show": (_run_options, _show),
+    "show": (_show_options, _show),
     "watch": (_run_options, _watch),
     "warmstart": (_warmstart_options, _warmstart),
 }

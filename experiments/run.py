@@ -21,7 +21,7 @@ COMMANDS = {
     "gains": "the paired gain on `learn`, last checkpoint against starter, a JSON line a run",
     "reverify": "judge a run's stored answers again, without a model",
     "profile": "boards a second of verify, solve and generate on this machine, beside what its memory allows",
-    "show": "what a run folder holds",
+    "show": "what a run folder holds; or a board, a plan and its verdict as text, SVG and GIF",
     "watch": "follow a run that another process is working on",
     "warmstart": "rebuild the shipped starter from nothing",
     "doctor": "versions, devices, and what is missing for which recipe",

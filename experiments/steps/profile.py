@@ -21,7 +21,7 @@ def main() -> None:
     """Measure every point; lines are written as they come, so that a stopped sweep has not been for nothing."""
     job = read_job()
     out = Path(job["out"])
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
     chosen = [(kind, point) for kind in job["kinds"] for point in points(kind, int(job["largest"]))]
     rows: list[Row] = []
     with (out / "points.jsonl").open("w", encoding="utf-8") as file:
