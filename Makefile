@@ -10,13 +10,14 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest check-solver bench format doctor warmstart seeds clean
+.PHONY: help venv stage_loop test lint type pytest check-solver check-verifier bench format doctor warmstart seeds clean
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
 	@echo "make test         install, then lint, type check and test"
 	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
-	@echo "make bench        the solver's speed against a peer, as JSON lines"
+	@echo "make check-verifier  the verifier against an oracle and a replay, 1,100,000 plans (goes on where it stopped)"
+	@echo "make bench        the solver's speed against a peer, the verifier's against a copy, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
 	@echo "make seeds        the gain over five seeds, a line each in experiments/results (RECIPE=starter-long SEEDS='0 1')"
@@ -59,8 +60,13 @@ $(VENV)/.peer: $(STAMP)
 check-solver: $(VENV)/.peer
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow
 
+check-verifier: $(STAMP)
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.verifier --seeds 0 51 --out experiments/results/verifier_agreement.jsonl
+
 bench: $(VENV)/.peer
 	$(PY) -m tests.bench.solver $(ARGS)
+	$(PY) -m tests.bench.verifier $(ARGS)
+	$(PY) -m tests.bench.texts $(ARGS)
 
 format: $(STAMP)
 	$(PY) -m ruff check --fix .

@@ -153,7 +153,7 @@ BATCHES = {"verify": range(10, 21, 2), "solve": range(8, 13, 2), "generate": ran
 def points(kind: str, largest: int) -> list[tuple[int, int, int]]:
     """(batch, agents, horizon) of a sweep; solving and making boards know no horizon of a plan."""
     horizons = HORIZONS if kind == "verify" else (Limits().horizon,)
-    batches = [1 << power for power in BATCHES[kind] if power <= largest]
+    batches = [1 << power for power in BATCHES[kind] if power <= largest] or [1 << BATCHES[kind][0]]
     return [(batch, agents, horizon) for horizon in horizons for batch in batches for agents in AGENTS]
 
 

@@ -213,6 +213,16 @@ def test_two_agents_that_leave_the_map_at_neighbouring_rows_have_not_met():
         assert (verdict.label, verdict.flags) == (Label.OFF_MAP, 1 << Label.OFF_MAP)
 
 
+def test_agents_that_a_board_lacks_neither_block_nor_collide():
+    # Padding agents stand at (10, 10), next to the corner of the largest map.
+    size = 10
+    rows, start, goal = ["." * size] * size, [(9, 8), (8, 9)], [(9, 9), (9, 8)]
+    verdict = verify_one(rows, start, goal, [[RIGHT], [LEFT, DOWN]], best=(3, 2))
+    assert (verdict.label, verdict.flags) == (Label.OPTIMAL, 0)
+    verdict = verify_one(rows, start, goal, [[RIGHT, RIGHT], []])
+    assert (verdict.label, verdict.step, verdict.cell) == (Label.OFF_MAP, 1, [9, 9])
+
+
 def test_no_boards_give_no_verdicts():
     nothing = jaxenv.verify(jaxenv.make_instances([], [], []), known(0), jaxenv.make_plans([]))
     assert len(nothing) == 0
