@@ -47,6 +47,8 @@ def verify(instances: Instances, solutions: Solutions, plans: Plans, *, objectiv
         raise JaxenvError(f"objective {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
     _check_dtypes(instances, solutions, plans)
     _check_shapes(instances, solutions, plans)
+    # Once: two programs take them, and what lies on the host would be sent to the device for each.
+    instances, plans = jax.tree.map(jnp.asarray, (instances, plans))
     actions, lengths = plans.actions, plans.lengths
     longest = actions.shape[2]
     horizon = next((t for t in HORIZONS if longest <= t), None)
@@ -55,8 +57,8 @@ def verify(instances: Instances, solutions: Solutions, plans: Plans, *, objectiv
     if longest < horizon:
         actions = jnp.pad(actions, ((0, 0), (0, 0), (0, horizon - longest)), constant_values=int(Action.WAIT))
         # Lengths beyond the actions given must stay beyond the padded ones.
-        lengths = jnp.where(jnp.asarray(lengths) > longest, horizon + 1, lengths)
-    side = np.shape(instances.holes)[-1]
+        lengths = jnp.where(lengths > longest, horizon + 1, lengths)
+    side = instances.holes.shape[-1]
     plans = plans.replace(actions=actions, lengths=lengths)  # type: ignore[attr-defined]
     # Programs of their own: in one, the compiler would work out each one's result anew for every use of it.
     world = _lay_out(instances, plans)
