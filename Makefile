@@ -10,7 +10,7 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets
+.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets check-verifier
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
@@ -18,7 +18,8 @@ help:
 	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
 	@echo "make check-sets   a million generated boards by code of their own (AGENTS='2 3', SET_SEEDS='0 10'), and paper-large"
 	@echo "make bench-sets   boards labelled and stored per second, and memory, as JSON lines"
-	@echo "make bench        the solver's speed against a peer, as JSON lines"
+	@echo "make check-verifier  the verifier against an oracle and a replay, 1,100,000 plans (goes on where it stopped)"
+	@echo "make bench        the solver's speed against a peer, the verifier's against a copy, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
 	@echo "make seeds        the gain over five seeds, a line each in experiments/results (RECIPE=starter-long SEEDS='0 1')"
@@ -73,7 +74,7 @@ $(VENV)/.peer: $(STAMP)
 	@touch $@
 
 check-solver: $(VENV)/.peer
-	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/test_agreement.py tests/slow/test_engines.py tests/slow/test_symmetries.py
 
 # A row a seed, appended: what was stopped goes on.
 AGENTS ?= 2 3 4 5
@@ -87,8 +88,13 @@ check-sets: $(STAMP)
 bench-sets: $(STAMP)
 	$(PY) -m tests.bench.generator $(ARGS)
 
+check-verifier: $(STAMP)
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.verifier --seeds 0 51 --out experiments/results/verifier_agreement.jsonl
+
 bench: $(VENV)/.peer
 	$(PY) -m tests.bench.solver $(ARGS)
+	$(PY) -m tests.bench.verifier $(ARGS)
+	$(PY) -m tests.bench.texts $(ARGS)
 
 format: $(STAMP)
 	$(PY) -m ruff check --fix .

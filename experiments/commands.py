@@ -15,8 +15,12 @@ from experiments import evaluate_command, generating, report_command
 from experiments.ablate import command as ablate_command
 from experiments.errors import ExperimentError, RecipeError
 from experiments.options import recipe_of, recipe_options
+from experiments.profile import options as _profile_options
+from experiments.profile import profile as _profile
 from experiments.recipe import load
 from experiments.run import COMMANDS
+from experiments.show_command import options as _show_options
+from experiments.show_command import show as _show
 from experiments.standalone import run_alone, run_and_tell
 from experiments.stepio import explain
 
@@ -173,12 +177,6 @@ def _gains(parsed: argparse.Namespace) -> None:
         merge_rows(parsed.out, rows)
 
 
-def _show(parsed: argparse.Namespace) -> None:
-    from experiments.show import show
-
-    show(parsed.run, Console())
-
-
 def _watch(parsed: argparse.Namespace) -> None:
     from experiments.watch import watch
 
@@ -233,7 +231,8 @@ _COMMANDS = {
     "report": (report_command.options, report_command.run),
     "gains": (_gains_options, _gains),
     "reverify": (_reverify_options, _reverify),
-    "show": (_run_options, _show),
+    "profile": (_profile_options, _profile),
+    "show": (_show_options, _show),
     "watch": (_run_options, _watch),
     "warmstart": (_warmstart_options, _warmstart),
 }

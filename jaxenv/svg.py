@@ -7,9 +7,9 @@ import numpy as np
 from jaxenv.draw import describe_verdict
 from jaxenv.types import Action, Instances, Label, Plans, Verdicts
 
-_CELL = 32  # pixels
-_EDGE = 8
-_SECONDS = 0.6  # of one step, and of the rest at the end
+CELL = 32  # pixels
+EDGE = 8
+SECONDS = 0.6  # of one step, and of the rest at the end
 # Okabe and Ito's colours, which people with any colour vision tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 _MOVES = {Action.WAIT: (0, 0), Action.UP: (-1, 0), Action.DOWN: (1, 0), Action.LEFT: (0, -1), Action.RIGHT: (0, 1)}
@@ -25,9 +25,9 @@ def draw_svg(
     size, count = int(instances.size[index]), int(instances.num_agents[index])
     holes = np.asarray(instances.holes)[index]
     goals = np.asarray(instances.goals)[index, :count].tolist()
-    walks = _walks(instances, index, plans, verdicts)
+    paths = walks(instances, index, plans, verdicts)
     caption = describe_verdict(verdicts, index) if verdicts is not None else ""
-    side = size * _CELL + 2 * _EDGE
+    side = size * CELL + 2 * EDGE
     height = side + (20 if caption else 0)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{height}" viewBox="0 0 {side} {height}" '
@@ -38,75 +38,75 @@ def draw_svg(
     for r in range(size):
         for c in range(size):
             fill = "#274060" if holes[r, c] else "#ffffff"
-            x, y = _EDGE + c * _CELL, _EDGE + r * _CELL
-            parts.append(f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill="{fill}" stroke="#c3d3df"/>')
+            x, y = EDGE + c * CELL, EDGE + r * CELL
+            parts.append(f'<rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" fill="{fill}" stroke="#c3d3df"/>')
     for agent, cell in enumerate(goals):
-        x, y = _centre(cell)
-        parts.append(f'<circle cx="{x}" cy="{y}" r="13" fill="none" stroke="{_colour(agent)}" stroke-width="3"/>')
-    for agent, walk in enumerate(walks):
+        x, y = centre(cell)
+        parts.append(f'<circle cx="{x}" cy="{y}" r="13" fill="none" stroke="{colour(agent)}" stroke-width="3"/>')
+    for agent, walk in enumerate(paths):
         parts.append(_trace(agent, walk))
-    for agent, walk in enumerate(walks):
+    for agent, walk in enumerate(paths):
         parts.append(_agent(agent, walk))
     if verdicts is not None and int(verdicts.cell[index, 0]) >= 0:
-        x, y = _centre(np.asarray(verdicts.cell)[index].tolist())
-        half = _CELL // 2 - 1
+        x, y = centre(np.asarray(verdicts.cell)[index].tolist())
+        half = CELL // 2 - 1
         parts.append(
             f'<rect x="{x - half}" y="{y - half}" width="{2 * half}" height="{2 * half}" fill="none" '
             'stroke="#c00020" stroke-width="3" stroke-dasharray="5 3"/>'
         )
     if caption:
-        parts.append(f'<text x="{_EDGE}" y="{side + 9}" font-size="10" fill="#22303c">{escape(caption)}</text>')
+        parts.append(f'<text x="{EDGE}" y="{side + 9}" font-size="10" fill="#22303c">{escape(caption)}</text>')
     return "\n".join([*parts, "</svg>"])
 
 
-def _walks(instances: Instances, index: int, plans: Plans | None, verdicts: Verdicts | None) -> list[list[list[int]]]:
+def walks(instances: Instances, index: int, plans: Plans | None, verdicts: Verdicts | None) -> list[list[list[int]]]:
     """The cells of every agent, from its start on; all walks are of the same length."""
     count = int(instances.num_agents[index])
-    walks = [[cell] for cell in np.asarray(instances.starts)[index, :count].tolist()]
+    found = [[cell] for cell in np.asarray(instances.starts)[index, :count].tolist()]
     if plans is None or int(plans.outcome[index]) != Label.READ:
-        return walks
+        return found
     lengths = np.asarray(plans.lengths)[index, :count]
     actions = np.asarray(plans.actions)[index, :count]
     steps = min(int(lengths.max(initial=0)), actions.shape[1])
     if verdicts is not None and int(verdicts.step[index]) >= 0:
         steps = int(verdicts.step[index]) + 1
-    for agent, walk in enumerate(walks):
+    for agent, walk in enumerate(found):
         for t in range(steps):
             action = int(actions[agent, t]) if t < lengths[agent] else int(Action.WAIT)
             down, right = _MOVES[Action(action)] if action in _MOVES else (0, 0)
             walk.append([walk[-1][0] + down, walk[-1][1] + right])
-    return walks
+    return found
 
 
 def _trace(agent: int, walk: list[list[int]]) -> str:
-    points = " ".join(f"{x},{y}" for x, y in map(_centre, walk))
+    points = " ".join(f"{x},{y}" for x, y in map(centre, walk))
     return (
-        f'<polyline points="{points}" fill="none" stroke="{_colour(agent)}" stroke-width="3" stroke-opacity="0.35" '
+        f'<polyline points="{points}" fill="none" stroke="{colour(agent)}" stroke-width="3" stroke-opacity="0.35" '
         'stroke-linecap="round" stroke-linejoin="round"/>'
     )
 
 
 def _agent(agent: int, walk: list[list[int]]) -> str:
     """A disc with the agent's number, which moves along its walk, rests at the end and begins again."""
-    x, y = _centre(walk[0])
+    x, y = centre(walk[0])
     move = ""
     if len(walk) > 1:
         places = [*walk, walk[-1]]
-        values = ";".join(f"{px - x} {py - y}" for px, py in map(_centre, places))
+        values = ";".join(f"{px - x} {py - y}" for px, py in map(centre, places))
         move = (
             f'<animateTransform attributeName="transform" type="translate" values="{values}" '
-            f'dur="{_SECONDS * (len(places) - 1):.1f}s" repeatCount="indefinite"/>'
+            f'dur="{SECONDS * (len(places) - 1):.1f}s" repeatCount="indefinite"/>'
         )
     return (
-        f'<g><circle cx="{x}" cy="{y}" r="9" fill="{_colour(agent)}"/>'
+        f'<g><circle cx="{x}" cy="{y}" r="9" fill="{colour(agent)}"/>'
         f'<text x="{x}" y="{y + 4}" text-anchor="middle" font-size="11" fill="#ffffff">{agent}</text>{move}</g>'
     )
 
 
-def _centre(cell: list[int]) -> tuple[int, int]:
+def centre(cell: list[int]) -> tuple[int, int]:
     """x and y of a (row, col)."""
-    return _EDGE + cell[1] * _CELL + _CELL // 2, _EDGE + cell[0] * _CELL + _CELL // 2
+    return EDGE + cell[1] * CELL + CELL // 2, EDGE + cell[0] * CELL + CELL // 2
 
 
-def _colour(agent: int) -> str:
+def colour(agent: int) -> str:
     return _COLOURS[agent % len(_COLOURS)]

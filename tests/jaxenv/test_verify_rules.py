@@ -132,7 +132,7 @@ def test_costs_beyond_one_byte_add_up():
 @pytest.mark.parametrize("outcome", [Label.TRUNCATED, Label.PARSE_ERROR, Label.AGENT_MISMATCH, Label.TOO_LONG])
 def test_what_the_text_reader_found_comes_first(outcome):
     instances = jaxenv.make_instances([OPEN] * 2, [[(0, 0)]] * 2, [[(0, 1)]] * 2)
-    plans = jaxenv.make_plans([[[UP]], [[RIGHT]]]).replace(outcome=np.full(2, outcome))
+    plans = jaxenv.make_plans([[[UP]], [[RIGHT]]]).replace(outcome=np.full(2, outcome, np.int32))
     verdicts = jaxenv.verify(instances, known(2, total=1, makespan=1), plans)
     for k in range(2):
         assert (int(verdicts.label[k]), int(verdicts.flags[k])) == (outcome, 1 << outcome)
@@ -185,6 +185,44 @@ def test_an_invalid_plan_on_an_unsolvable_board_is_no_fault():
     assert int(verdicts.flags[0]) == 1 << Label.GOAL_NOT_REACHED
 
 
+def test_a_start_off_the_map_is_off_it_at_the_first_step_whatever_the_actions_are():
+    # The constructors refuse such boards; arrays made by hand are judged, not repaired.
+    instances = jaxenv.make_instances([OPEN] * 5, [[(0, 0), (2, 2)]] * 5, [[(0, 1), (2, 2)]] * 5)
+    starts = np.array(instances.starts)
+    starts[:, 0] = [(3, 0), (-1, 0), (0, 200), (256, 256), (0, 0)]
+    plans = jaxenv.make_plans([[[UP], []], [[DOWN], []], [[LEFT], []], [[RIGHT], []], [[RIGHT], []]])
+    verdicts = jaxenv.verify(instances.replace(starts=starts), known(5, total=1, makespan=1), plans)
+    assert verdicts.label.tolist() == [Label.OFF_MAP] * 4 + [Label.OPTIMAL]
+    assert (verdicts.step.tolist(), verdicts.agents[0].tolist()) == ([0, 0, 0, 0, -1], [0, -1])
+    assert verdicts.cell[:4].tolist() == [[-1, -1]] * 4
+
+
+def test_a_goal_off_the_map_and_a_negative_length_are_not_taken_for_others():
+    instances = jaxenv.make_instances([OPEN] * 2, [[(0, 0)]] * 2, [[(0, 0)]] * 2)
+    goals, plans = np.array(instances.goals), jaxenv.make_plans([[[]]] * 2)
+    goals[0, 0], lengths = (256, 256), np.array(plans.lengths)
+    lengths[1, 0] = -1
+    verdicts = jaxenv.verify(instances.replace(goals=goals), known(2), plans.replace(lengths=lengths))
+    assert verdicts.label.tolist() == [Label.GOAL_NOT_REACHED, Label.PARSE_ERROR]
+
+
+def test_two_agents_that_leave_the_map_at_neighbouring_rows_have_not_met():
+    for size in (2, 9, 10):
+        rows = ["." * size] * size
+        verdict = verify_one(rows, [(0, size - 1), (1, 0)], [(0, 0), (1, 1)], [[RIGHT], [LEFT]])
+        assert (verdict.label, verdict.flags) == (Label.OFF_MAP, 1 << Label.OFF_MAP)
+
+
+def test_agents_that_a_board_lacks_neither_block_nor_collide():
+    # Padding agents stand at (10, 10), next to the corner of the largest map.
+    size = 10
+    rows, start, goal = ["." * size] * size, [(9, 8), (8, 9)], [(9, 9), (9, 8)]
+    verdict = verify_one(rows, start, goal, [[RIGHT], [LEFT, DOWN]], best=(3, 2))
+    assert (verdict.label, verdict.flags) == (Label.OPTIMAL, 0)
+    verdict = verify_one(rows, start, goal, [[RIGHT, RIGHT], []])
+    assert (verdict.label, verdict.step, verdict.cell) == (Label.OFF_MAP, 1, [9, 9])
+
+
 def test_no_boards_give_no_verdicts():
     nothing = jaxenv.verify(jaxenv.make_instances([], [], []), known(0), jaxenv.make_plans([]))
     assert len(nothing) == 0
@@ -200,6 +238,13 @@ def test_arguments_that_do_not_go_together_are_refused():
         jaxenv.verify(instances, known(1), plans.replace(actions=np.zeros((1, 5, HORIZONS[-1] + 1), np.int8)))
     with pytest.raises(JaxenvError, match="'cost' is unknown"):
         jaxenv.verify(instances, known(1), plans, objective="cost")
-    large = Instances(np.array([14]), np.array([1]), np.zeros((1, 14, 14), bool), *[np.zeros((1, 5, 2), np.int32)] * 2)
+    for name, dtype in (("actions", np.float32), ("actions", np.int64), ("lengths", bool), ("outcome", np.float32)):
+        with pytest.raises(InstanceError, match=f"plans.{name}.*{np.dtype(dtype).name}"):
+            wrong = plans.replace(**{name: np.asarray(getattr(plans, name)).astype(dtype)})
+            jaxenv.verify(instances, known(1), wrong)
+    with pytest.raises(InstanceError, match=r"instances.holes.*int32"):
+        jaxenv.verify(instances.replace(holes=np.asarray(instances.holes, np.int32)), known(1), plans)
+    one = np.ones(1, np.int32)
+    large = Instances(14 * one, one, np.zeros((1, 14, 14), bool), *[np.zeros((1, 5, 2), np.int32)] * 2)
     with pytest.raises(InstanceError, match="up to 13"):
         jaxenv.verify(large, known(1), plans)
