@@ -107,7 +107,7 @@ def label_board(board, singles, by_makespan, cost_alone, max_steps, tables, work
         waits = outcome == EXHAUSTED
 
     nogoods[:] = 0
-    if pairs and result[1] < makespan:
+    if pairs and (by_makespan or result[1] < makespan):  # else no search below looks at times
         result[1] = max(result[1], fill_pair_times(board, tables.times))
     if result[1] < makespan:
         outcome, time, found_depth = search(

@@ -14,6 +14,7 @@ import jaxenv
 from jaxenv import Status
 from jaxenv.types import HORIZONS
 from tests.jaxenv.joint_search import least_makespan, least_sum_of_costs, replay
+from tests.slow.boards import draw_boards
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
 OBJECTIVES = ("sum_of_costs", "makespan")
@@ -295,3 +296,12 @@ def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
 def test_the_host_engine_needs_no_jax():
     code = "import sys, jaxenv.host_engine; assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_one_board_leaves_in_memory_changes_no_label_of_the_next():
+    boards = draw_boards(0, 5, 250, 0.5)[0][100:]
+    forward, _ = _solve(boards, engine="host", objective="makespan")
+    _solve(boards[::-1], engine="host")
+    backward, _ = _solve(boards[::-1], engine="host", objective="makespan")
+    for name in ("status", "sum_of_costs", "makespan", "needs_wait"):
+        np.testing.assert_array_equal(forward[name], backward[name][::-1], err_msg=name)
