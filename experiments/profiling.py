@@ -30,7 +30,7 @@ def timed(call: Callable[[], Any], rounds: int = ROUNDS) -> Row:
 
     def once() -> float:
         began = time.perf_counter()
-        jax.block_until_ready(call())
+        jax.block_until_ready(call())  # type: ignore[no-untyped-call]
         return time.perf_counter() - began
 
     first = once()

@@ -69,9 +69,9 @@ def blocked_table(holes: jax.Array, size: jax.Array) -> jax.Array:
         byte, bits = 0, []
         for code in range(first, first + 8):
             row, col = divmod(code, width)
-            place = np.uint8(7 - code % 8)
+            place = 7 - code % 8
             if row < side and col < side:
-                bits.append((cells[:, row, col] | (size <= max(row, col)).astype(jnp.uint8)) << place)
+                bits.append((cells[:, row, col] | (size <= max(row, col)).astype(jnp.uint8)) << np.uint8(place))
             else:
                 byte |= 1 << place
         table.append(reduce(or_, bits, jnp.full(size.shape, byte, jnp.uint8)))
@@ -105,7 +105,8 @@ def is_high(byte: jax.Array) -> jax.Array:
 def is_off(code: jax.Array, size: jax.Array, max_size: int) -> jax.Array:
     """Whether a code reached by one step from a cell of the map is off the map."""
     width = jnp.uint8(max_size + 1)
-    return (code // width >= size) | (code % width >= size)
+    off: jax.Array = (code // width >= size) | (code % width >= size)
+    return off
 
 
 def sums_of_steps(actions: jax.Array, lengths: jax.Array, max_size: int, tile: int) -> jax.Array:

@@ -45,7 +45,7 @@ def parse_answer(
         return Answer(None, str(error), Label.AGENT_MISMATCH)
     except AnswerError as error:
         return Answer(None, str(error), Label.PARSE_ERROR)
-    return Answer([[Action(action) for action in plan] for plan in plans], None, Label.READ)
+    return Answer(plans, None, Label.READ)
 
 
 def check_style(style: str) -> None:

@@ -9,7 +9,8 @@ follows the letter is a working note, the cell on which the agent means to stand
 counting of moves, is never read as part of the plan, and may be left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -61,25 +62,25 @@ def render_answer(actions: Sequence[Sequence[int]], starts: Sequence[Cell]) -> s
     return "".join(words)
 
 
-def parse_compact(text: str, num_agents: int) -> list[list[int]]:
+def parse_compact(text: str, num_agents: int) -> list[list[Action]]:
     """A list of actions per agent.
 
     Raises:
         AnswerError: a word is no move.
         AgentMismatchError: the moves do not share out evenly among the agents.
     """
-    actions = list(_read(text))
+    actions = [_read_word(word) for word in text.split()]
     if len(actions) % num_agents:
         raise AgentMismatchError(f"{len(actions)} moves do not share out among {num_agents} agents")
     return [actions[agent::num_agents] for agent in range(num_agents)]
 
 
-def _read(text: str) -> Iterator[int]:
-    for word in text.split():
-        name = word.partition(">")[0].upper()
-        if name not in _ACTIONS:
-            raise AnswerError(f"{word[:40]!r} is no move; say one of W, U, D, L, R")
-        yield int(_ACTIONS[name])
+@lru_cache(maxsize=1024)
+def _read_word(word: str) -> Action:
+    name = word.partition(">")[0].upper()
+    if name not in _ACTIONS:
+        raise AnswerError(f"{word[:40]!r} is no move; say one of W, U, D, L, R")
+    return _ACTIONS[name]
 
 
 def _cell(cell: Cell) -> str:

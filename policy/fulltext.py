@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from jaxenv.types import Action
@@ -81,21 +82,26 @@ def _actions(tokens: list[str]) -> list[Action]:
     actions: list[Action] = []
     kinds: set[str] = set()
     for token in tokens:
-        upper = token.upper()
-        if upper in WORDS:
-            actions.append(WORDS[upper])
-            kinds.add("wait" if actions[-1] == Action.WAIT else "words")
-        elif all(char in ARROWS or char in "vV" for char in token):
-            actions += [ARROWS.get(char, Action.DOWN) for char in token]
-            kinds.add("arrows")
-        elif all(char in LETTERS for char in upper):
-            actions += [LETTERS[char] for char in upper]
-            kinds.add("wait" if set(upper) == {"W"} else "letters")
-        else:
-            raise AnswerError(f"{token[:40]!r} is no action; use UP, DOWN, LEFT, RIGHT or WAIT")
+        named, kind = _read_token(token)
+        actions += named
+        kinds.add(kind)
     if "arrows" in kinds and kinds - {"arrows", "wait"}:
         raise AnswerError("a list mixes arrows with words or letters, so an arrow may be a separator or an action")
     return actions
+
+
+@lru_cache(maxsize=1024)
+def _read_token(token: str) -> tuple[tuple[Action, ...], str]:
+    """The actions that a token names, and whether by words, letters, arrows or a wait that may stand among them."""
+    upper = token.upper()
+    if upper in WORDS:
+        action = WORDS[upper]
+        return (action,), "wait" if action == Action.WAIT else "words"
+    if all(char in ARROWS or char in "vV" for char in token):
+        return tuple(ARROWS.get(char, Action.DOWN) for char in token), "arrows"
+    if all(char in LETTERS for char in upper):
+        return tuple(LETTERS[char] for char in upper), "wait" if set(upper) == {"W"} else "letters"
+    raise AnswerError(f"{token[:40]!r} is no action; use UP, DOWN, LEFT, RIGHT or WAIT")
 
 
 def _answer_part(text: str) -> str:
@@ -188,6 +194,8 @@ def _begins_with_action(listed: str) -> bool:
 
 def _json_plans(text: str) -> Lists | None:
     """The plans of the one JSON value in the text that holds some; None when there is none."""
+    if not _OPENING.search(text):
+        return None
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
     found: list[Lists] = []
     at = 0

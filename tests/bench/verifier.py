@@ -37,11 +37,11 @@ def loop_labels(size, count, holes, starts, goals, actions, lengths):
         label = Label.READ
         for t in range(lengths[b, :n].max()):
             after = where + MOVES[np.where(t < lengths[b, :n], actions[b, :n, t], 0)]
-            off = ((after < 0) | (after >= size[b])).any()
-            hole = any(holes[b, r, c] for r, c in after if 0 <= r < size[b] and 0 <= c < size[b])
-            same = len({tuple(cell) for cell in after.tolist()}) < n
+            off = bool(((after < 0) | (after >= size[b])).any())
+            hole = any(bool(holes[b, r, c]) for r, c in after if 0 <= r < size[b] and 0 <= c < size[b])
+            same = len({tuple(cell) for cell in after.tolist()}) < int(n)
             swap = any(
-                (after[i] == where[j]).all() and (after[j] == where[i]).all() for i in range(n) for j in range(i)
+                bool((after[i] == where[j]).all() and (after[j] == where[i]).all()) for i in range(n) for j in range(i)
             )
             found = [Label.OFF_MAP] * off + [Label.HOLE] * hole
             found += [Label.VERTEX_CONFLICT] * same + [Label.SWAP_CONFLICT] * swap
