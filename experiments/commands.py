@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from experiments import replay
 from experiments.errors import ExperimentError, RecipeError
 from experiments.recipe import BOARDS, Recipe, load
 from experiments.run import COMMANDS
@@ -184,29 +185,6 @@ def _evaluate(parsed: argparse.Namespace) -> None:
     run_alone("evaluate", parsed.out, {**job, "model": parsed.model or recipe.model, "sets": sets}, recipe.threads)
 
 
-def _engineer_options(parser: argparse.ArgumentParser) -> None:
-    _recipe_options(parser)
-    parser.add_argument("--stage", metavar="FOLDER", type=Path, required=True, help="a finished stage of a run")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
-
-
-def _engineer(parsed: argparse.Namespace) -> None:
-    from experiments.plan import resolve, steps_of
-    from experiments.runfolder import RECIPE
-
-    stage = parsed.stage.absolute()
-    number = stage.name.removeprefix("stage_")
-    own = stage.parent / RECIPE
-    if not number.isdecimal() or not own.is_file():
-        raise RecipeError(f"{stage} is not a stage of a run; give something like runs/NAME/stage_0")
-    recipe = load(parsed.recipe or str(own), parsed.set)
-    if int(number) + 1 >= recipe.stages:  # the last stage has no redesign: ask as if one more followed
-        recipe = recipe.model_copy(update={"stages": int(number) + 2})
-    steps = {step.out: step for step in steps_of(recipe)}
-    job = resolve(steps[f"{stage.name}/engineer"].job, stage.parent)
-    run_alone("engineer", parsed.out, job, recipe.threads)
-
-
 def _run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
 
@@ -256,7 +234,8 @@ def _reverify_options(parser: argparse.ArgumentParser) -> None:
 
 def _reverify(parsed: argparse.Namespace) -> int:
     """1 when an answer is judged otherwise than it was."""
-    from experiments.errors import RunFolderError
+    from experiments import replay
+from experiments.errors import RunFolderError
     from experiments.plan import SETS
     from experiments.runfolder import RECIPE
 
@@ -292,7 +271,7 @@ _COMMANDS = {
     "solve": (_solve_options, _solve),
     "train_stage": (_train_options, _train),
     "evaluate": (_evaluate_options, _evaluate),
-    "engineer": (_engineer_options, _engineer),
+    "engineer": (replay.options, replay.main),
     "report": (_run_options, _report),
     "gains": (_gains_options, _gains),
     "reverify": (_reverify_options, _reverify),

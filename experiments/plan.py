@@ -190,6 +190,10 @@ def _engineer(recipe: Recipe, stage: int) -> Step:
         "count": recipe.boards_per_stage,
         "boards_seed": derive_seed(recipe.seed, "boards"),
         "objective": recipe.objective,
+        # of the answers that a preview samples, as training would
+        "group": recipe.grpo.get("num_generations", 8),
+        "answer_tokens": recipe.reward.max_tokens,
+        "preview_seed": derive_seed(recipe.seed, "preview", stage),
     }
     reads = (
         f"{here}/config.json",
