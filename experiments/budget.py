@@ -18,7 +18,8 @@ def budget(recipe: Recipe) -> list[str]:
     }
     judged = recipe.validation.count + sum(sets.values())
     trained = recipe.stages * steps * rollouts
-    tokens = (trained + judged * (recipe.stages + 1)) * recipe.reward.max_tokens
+    previewed = (recipe.stages - 1) * recipe.engineer.best_of * recipe.engineer.preview * group
+    tokens = (trained + judged * (recipe.stages + 1) + previewed) * recipe.reward.max_tokens
     return [
         "budget:",
         f"  stages                {recipe.stages}, the first on a random config, {recipe.stages - 1} redesigned",
@@ -26,8 +27,9 @@ def budget(recipe: Recipe) -> list[str]:
         f"  GRPO steps            {steps} a stage of {rollouts} completions in groups of {group}",
         f"  training completions  {trained}",
         f"  evaluated completions {judged * (recipe.stages + 1)} ({_listed(sets, recipe)}; starter and each stage)",
-        f"  engineer's replies    {recipe.stages - 1} to act on (at most 4 tries each), "
+        f"  engineer's replies    {(recipe.stages - 1) * recipe.engineer.best_of} to act on (at most 4 tries each), "
         f"{recipe.engineer.samples * (recipe.stages + 1)} to measure the usable share",
+        *([f"  previews              {previewed} completions, in groups, to boards of proposals"] if previewed else []),
         f"  answer tokens         at most {tokens}",
     ]
 

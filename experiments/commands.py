@@ -234,8 +234,7 @@ def _reverify_options(parser: argparse.ArgumentParser) -> None:
 
 def _reverify(parsed: argparse.Namespace) -> int:
     """1 when an answer is judged otherwise than it was."""
-    from experiments import replay
-from experiments.errors import RunFolderError
+    from experiments.errors import RunFolderError
     from experiments.plan import SETS
     from experiments.runfolder import RECIPE
 

@@ -30,7 +30,9 @@ def side_by_side(proposals: Mapping[str, Proposal]) -> str:
     with console.capture() as capture:
         console.print(table)
     lines = [line.rstrip() for line in capture.get().splitlines()]
-    note = "Ratios in percent; signal: percent of the previewed groups with valid and invalid answers, - without boards."
+    note = (
+        "Ratios in percent; signal: percent of the previewed groups that have valid and invalid answers, - without any."
+    )
     return "\n".join([*(line for line in lines if line), note])
 
 
@@ -48,7 +50,7 @@ def audit_table(proposals: Mapping[int, Proposal]) -> list[str]:
     head += ["waits: conflicts", "monotone"]
     lines = [
         "",
-        "What each change answered to. Moved: the share of boards that changed their size. Holes, waits: mean change of "
+        "What each change answered to. Moved: the share of boards whose size changed. Holes, waits: mean change of "
         "the ratio. Gained: mean 4 v (1 - v) of the boards' sizes, v the validation's valid rate, after less before. "
         "The next three are correlations over the sizes of a change with the evidence that it should follow. Monotone: "
         "ratios that never fall with the size; all three are the template that the published study found harmful.",

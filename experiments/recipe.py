@@ -67,7 +67,7 @@ class EngineerBlock(_Block):
     @model_validator(mode="after")
     def _the_best_is_seen_in_a_preview(self) -> "EngineerBlock":
         if self.best_of > 1 and not self.preview:
-            raise ValueError("engineer.best_of above 1 needs engineer.preview, the boards that proposals are compared on")
+            raise ValueError("engineer.best_of above 1 needs engineer.preview: boards to compare the proposals on")
         return self
 
 

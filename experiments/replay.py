@@ -18,7 +18,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="RUN", type=Path, required=True, help="a run folder")
     parser.add_argument("--stage", metavar="K", type=int, required=True, help="a stage of it that is evaluated")
     parser.add_argument("--engineer", metavar="E", nargs="+", help="engineers to ask (default: the run's)")
-    parser.add_argument("--variant", metavar="V", nargs="+", help="context variants, each with every model that is asked")
+    parser.add_argument(
+        "--variant", metavar="V", nargs="+", help="context variants, each with every model that is asked"
+    )
     parser.add_argument("--preview", metavar="N", type=int, help="boards that the stage's checkpoint tries of each")
     parser.add_argument("--set", metavar="a.b=c", action="append", default=[], help="change a value of the recipe")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="keep prompts, replies, logs and previews")
@@ -31,7 +33,7 @@ def main(parsed: argparse.Namespace) -> int:
         raise RunFolderError(f"there is no run in {parsed.run}")
     recipe = load(str(run / RECIPE), parsed.set)
     if not (run / stage_folder(parsed.stage) / "eval").is_dir():
-        raise RunFolderError(f"stage {parsed.stage} of {parsed.run} has not been evaluated; choose another with --stage")
+        raise RunFolderError(f"stage {parsed.stage} of {parsed.run} has not been evaluated; choose another --stage")
     preview = parsed.preview if parsed.preview is not None else recipe.engineer.preview or _PREVIEW
     asked = [
         _with(recipe, name=name, variant=variant, preview=preview, samples=0)

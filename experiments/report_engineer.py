@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiments.proposals import audit_table, preview_tables, replies
 from experiments.plan import START, stage_folder
+from experiments.proposals import audit_table, preview_tables, replies
 from experiments.recipe import Recipe
 from experiments.stats import wilson
 

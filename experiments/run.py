@@ -16,7 +16,7 @@ COMMANDS = {
     "solve": "solve boards of your own to a certified optimum",
     "train_stage": "one stage of training on a set of boards",
     "evaluate": "judge a policy on sets of boards",
-    "engineer": "let an engineer write the next config from a stage's failures",
+    "engineer": "what any engineers propose on a stage's recorded evidence, side by side",
     "report": "write a run's report anew",
     "gains": "the paired gain on `learn`, last checkpoint against starter, a JSON line a run",
     "reverify": "judge a run's stored answers again, without a model",

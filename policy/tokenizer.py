@@ -31,7 +31,7 @@ _CHAT_TEMPLATE = (
 
 
 def build_tokenizer(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
-    """Learn phrases and the byte-level part from `corpus`; special tokens and the words of `compact` have the first ids.
+    """Phrases and the byte-level part come from `corpus`; special tokens and the words of `compact` have the first ids.
 
     In BPE digits stand alone, so that a small model sees every other number in the same few tokens.
     """

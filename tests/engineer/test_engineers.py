@@ -11,6 +11,7 @@ from engineer.engineers import NAMES, OpenAIEngineer, SampledEngineer, rule_engi
 from engineer.errors import AskError, UnknownEngineerError
 from engineer.proposal import EXACT, maps_of, propose
 from engineer.rules import RULES, Situation
+from engineer.schema import json_schema
 from engineer.teacher import focused_shares
 from jaxenv.schema import SIZES
 from tests.engineer.stages import flat, flat_config, slope, stage
@@ -105,8 +106,9 @@ class Recorder:
     def __init__(self):
         self.calls = []
 
-    def generate(self, prompts, *, max_tokens, temperature, seed):
+    def generate(self, prompts, *, max_tokens, temperature, seed, schema):
         self.calls.append((prompts, max_tokens, temperature, seed))
+        self.schema = schema
         return [Said(f"reply {len(self.calls)}")]
 
 
@@ -115,6 +117,16 @@ def test_a_model_is_asked_at_its_temperature_first_and_with_new_seeds_afterwards
     engineer = SampledEngineer(sampler, max_tokens=9, temperature=0.0, retry_temperature=0.7, seed=40)
     assert [engineer(ASKED) for _ in range(3)] == ["reply 1", "reply 2", "reply 3"]
     assert sampler.calls == [(["prompt"], 9, 0.0, 40), (["prompt"], 9, 0.7, 41), (["prompt"], 9, 0.7, 42)]
+
+
+def test_only_a_constrained_model_is_held_to_the_schema():
+    sampler = Recorder()
+    for constrained in (False, True):
+        engineer = SampledEngineer(
+            sampler, max_tokens=9, temperature=0.0, retry_temperature=0.7, seed=0, constrained=constrained
+        )
+        engineer(ASKED)
+        assert sampler.schema == (json_schema() if constrained else None)
 
 
 def test_a_dialogue_reaches_the_sampler_as_one_text():
@@ -162,6 +174,16 @@ def test_a_server_is_asked_in_openais_protocol(server):
     path, authorization, body = seen[0]
     assert (path, authorization) == ("/v1/chat/completions", "Bearer secret-key")
     assert body == {"model": "some-model", "messages": ASKED, "max_tokens": 7, "temperature": 0.0}
+
+
+def test_a_server_that_is_asked_again_may_answer_otherwise_and_can_be_held_to_the_schema(server):
+    url, answers, seen = server
+    answers += [(200, {}, completion("one")), (200, {}, completion("two"))]
+    engineer = OpenAIEngineer(url, "some-model", temperature=0.0, retry_temperature=0.7, constrained=True)
+    assert [engineer(ASKED), engineer(ASKED)] == ["one", "two"]
+    assert [body["temperature"] for _, _, body in seen] == [0.0, 0.7]
+    assert seen[0][2]["response_format"]["json_schema"]["schema"] == json_schema()
+    assert seen[0][1] is None, "without a key there is no header for it"
 
 
 @pytest.mark.parametrize(
