@@ -10,12 +10,13 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest check-solver bench format doctor warmstart seeds clean
+.PHONY: help venv stage_loop test lint type pytest check-solver check-engineer bench format doctor warmstart seeds clean
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
 	@echo "make test         install, then lint, type check and test"
 	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
+	@echo "make check-engineer  100,000 fuzzed replies, a real server, and all context variants through the loop (long)"
 	@echo "make bench        the solver's speed against a peer, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
@@ -57,7 +58,12 @@ $(VENV)/.peer: $(STAMP)
 	@touch $@
 
 check-solver: $(VENV)/.peer
-	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow --ignore=tests/slow/engineer
+
+check-engineer: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server]'
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.replies
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/engineer
 
 bench: $(VENV)/.peer
 	$(PY) -m tests.bench.solver $(ARGS)

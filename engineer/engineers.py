@@ -157,7 +157,8 @@ class OpenAIEngineer:
             raise AskError("the server's answer is no chat completion") from None
         if not isinstance(text, str):
             raise AskError("the server's answer holds no text")
-        return text
+        # Replies are logged, and a server may repeat what it was sent.
+        return text.replace(self._key, "[key]") if self._key else text
 
 
 def _body(response: http.client.HTTPResponse, deadline: float) -> bytes:

@@ -13,7 +13,7 @@ from tests.engineer.stages import flat_config, slope, slope_reply
 PREVIOUS = flat_config()
 BEFORE = PREVIOUS.to_json()
 LEGAL = slope_reply()
-LIMIT = 0.050  # seconds
+LIMIT = 0.050  # seconds of a core
 
 TEN_MEGABYTES = {
     "letters": "a" * 10_000_000,
@@ -189,9 +189,10 @@ def invented(draw):
 
 
 def checked(reply):
-    began = time.perf_counter()
+    """The proposal, whose every promise is checked, and the seconds it took."""
+    began = time.thread_time()  # the wall would say how busy the machine is
     proposal = propose(reply, PREVIOUS)
-    seconds = time.perf_counter() - began
+    seconds = time.thread_time() - began
     json.dumps(proposal.to_json()).encode()
     if proposal.config is None:
         assert proposal.level is None and proposal.reason

@@ -14,7 +14,7 @@ COUNT = 3000
 
 
 def fastest(reply):
-    """The best of a few tries: a busy machine stops any of them for longer than the limit."""
+    """The best of a few tries: on a busy machine even a core's own time varies."""
     return min(checked(reply)[1] for _ in range(5))
 
 

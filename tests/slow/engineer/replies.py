@@ -1,9 +1,9 @@
 """Invented replies by the hundred thousand: each ends in a legal config or a logged refusal, soon, and raises nothing.
 
-    python -m tests.slow.replies [--count 100000] [--seed 0] [--out FILE]
+    python -m tests.slow.engineer.replies [--count 100000] [--seed 0] [--out FILE]
 
-Every reply is judged alone, and every four of them make a conversation as well. The limit is 50 ms on the wall; a reply
-that takes longer is timed five times more, for a busy machine may stop any of them, and counts as slow by its best.
+Every reply is judged alone, and every four of them make a conversation as well. The limit is 50 ms of
+a core; a reply that takes longer is timed five times more and counts as slow by its best.
 """
 
 import argparse
