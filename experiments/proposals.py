@@ -30,9 +30,7 @@ def side_by_side(proposals: Mapping[str, Proposal]) -> str:
     with console.capture() as capture:
         console.print(table)
     lines = [line.rstrip() for line in capture.get().splitlines()]
-    note = (
-        "Ratios in percent; signal: percent of the previewed groups that have valid and invalid answers, - without any."
-    )
+    note = "Ratios in percent; signal: percent of the previewed groups with valid and invalid answers, - without any."
     return "\n".join([*(line for line in lines if line), note])
 
 
@@ -47,12 +45,13 @@ def audit_table(proposals: Mapping[int, Proposal]) -> list[str]:
     if not audits:
         return []
     head = ["boards moved", "holes", "waits", "sizes kept", "signal gained", "data: signal", "holes: valid"]
-    head += ["waits: conflicts", "monotone"]
+    head += ["waits: conflicts", "commonest failure", "answered by", "monotone"]
     lines = [
         "",
         "What each change answered to. Moved: the share of boards whose size changed. Holes, waits: mean change of "
         "the ratio. Gained: mean 4 v (1 - v) of the boards' sizes, v the validation's valid rate, after less before. "
-        "The next three are correlations over the sizes of a change with the evidence that it should follow. Monotone: "
+        "The next three are correlations over the sizes of a change with the evidence that it should follow. Answered "
+        "by: the mean change, where it happened, of the ratio that trains against the commonest failure. Monotone: "
         "ratios that never fall with the size; all three are the template that the published study found harmful.",
         "",
         f"| after stage | {' | '.join(head)} |",
@@ -64,9 +63,14 @@ def audit_table(proposals: Mapping[int, Proposal]) -> list[str]:
         cells = [f"{edit[field.name]:.2f}" for field in FIELDS]
         cells += [", ".join(map(str, found["kept"])) or "none", _number(found["signal_gain"])]
         cells += [_number(found[name]) for name in _CORRELATIONS]
+        cells += _dominant(found["dominant"])
         cells.append("template" if found["template"] else ", ".join(rising) or "none")
         lines.append(f"| {stage} | {' | '.join(cells)} |")
     return lines
+
+
+def _dominant(found: Mapping[str, Any] | None) -> list[str]:
+    return [f"{found['failure']} {found['share']:.0%}", _number(found["answer"])] if found else ["none", ""]
 
 
 _CORRELATIONS = ("data_follows_signal", "holes_follow_valid", "waits_follow_conflicts")

@@ -43,11 +43,15 @@ class _Block(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+# As `engineer.context.modules` reads it, which the driver does not import.
+VARIANT = r"^(V[1-6]|FG?(H0?)?S?(Tf?)?)$"
+
+
 class EngineerBlock(_Block):
     """Who writes the next config, and what it is shown."""
 
     name: Literal["self", "base", "openai", "curriculum", "rule", "rule-rlve", "teacher", "fixed", "random"] = "self"
-    variant: Literal["V1", "V2", "V3", "V4", "V5", "V6"] = "V6"
+    variant: str = Field("V6", pattern=VARIANT, description="V1 to V6, or modules by their letters, such as FGH0STf")
     temperature: float = Field(0.0, ge=0, le=2, description="of the first reply; 0 is greedy")
     retry_temperature: float = Field(0.7, ge=0, le=2, description="of the replies after a refusal, and of the samples")
     max_tokens: int = Field(512, ge=1)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engineer.context import modules
 from experiments.plan import START, stage_folder
 from experiments.proposals import audit_table, preview_tables, replies
 from experiments.recipe import Recipe
@@ -35,7 +36,8 @@ def engineer_section(run: Path, recipe: Recipe) -> str:
     for stage, proposal in proposals.items():
         lines.append(f"| {stage} | {_level(proposal['level'])} | {len(replies(proposal))} times |")
     lines += audit_table(proposals)
-    if recipe.engineer.variant in ("V4", "V5", "V6"):
+    letters = modules(recipe.engineer.variant)
+    if "H" in letters and "H0" not in letters:
         lines += ["", "Round 0 is left out of the history, so that it is empty at the first redesign."]
     for stage, proposal in proposals.items():
         lines += ["", f"### After stage {stage}: {_level(proposal['level'])}"]

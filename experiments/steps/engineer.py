@@ -1,9 +1,9 @@
 """The process of one redesign: evidence to prompt to reply to config, and how many sampled replies are usable.
 
 Job: out, model (that is asked), checkpoint (whose replies are sampled), engineer (the recipe's block), style, stage,
-stages, epochs, config, validation, rollouts (absent before the first stage), history, data, count, boards_seed,
-objective, num_agents, seed, threads, metrics; usable_only leaves the redesign out. For previews: group, answer_tokens,
-preview_seed.
+stages, epochs, details, config, validation, rollouts (absent before the first stage), history, data, count,
+boards_seed, objective, num_agents, seed, threads, metrics; usable_only leaves the redesign out. For previews: group,
+answer_tokens, preview_seed.
 """
 
 import json
@@ -123,7 +123,7 @@ def prompts(job: dict[str, Any], evidence: engineer.Evidence, config: jaxenv.Env
     if stage >= 0:
         history.append(engineer.Pair(stage, evidence, engineer.maps_of(config)))
     # The starter and the last checkpoint are asked as if a stage had gone before, or one were to follow.
-    bookkeeping = engineer.Bookkeeping(max(stage, 0), max(stages, stage + 2), job["epochs"])
+    bookkeeping = engineer.Bookkeeping(max(stage, 0), max(stages, stage + 2), job["epochs"], job["details"])
 
     def build(refused: str) -> str:
         return engineer.build_prompt(
