@@ -54,8 +54,9 @@ def test_the_audit_says_in_numbers_what_each_change_answered_to():
     template = proposal({}, 0, audit=audit(stage(), flat(), slope()))
     lines = audit_table({0: followed, 1: template, 2: proposal({}, 0)})
     assert lines[3].startswith("| after stage | boards moved | holes | waits | sizes kept | signal gained |")
-    assert lines[5] == "| 0 | 0.22 | 0.12 | 0.09 | none | +0.16 | +0.96 | +1.00 | -0.33 | conflict 41% | -0.05 | none |"
-    assert lines[6] == "| 1 | 0.24 | 0.10 | 0.25 | none | -0.06 | -0.33 | -0.99 | +0.98 | conflict 41% | +0.34 | template |"
+    cells = [line.strip("| ").replace(" | ", " ") for line in lines[5:]]
+    assert cells[0] == "0 0.22 0.12 0.09 none +0.16 +0.96 +1.00 -0.33 conflict 41% -0.05 none"
+    assert cells[1] == "1 0.24 0.10 0.25 none -0.06 -0.33 -0.99 +0.98 conflict 41% +0.34 template"
     assert len(lines) == 7, "a proposal from before there was an audit has no row"
     assert audit_table({0: proposal({}, 0)}) == []
 

@@ -98,7 +98,7 @@ def proxy(server):
 def test_the_servers_greedy_reply_is_the_samplers_and_can_be_used(server):
     reply = OpenAIEngineer(server, str(STARTER), key=KEY, max_tokens=512)([{"role": "user", "content": PROMPT}])
     (sampled,) = load_sampler("starter", batch=1).generate([PROMPT], max_tokens=512, temperature=0.0, seed=0)
-    # For the architecture's sake the server reads answers by Qwen's own template, and gives our prompt back before them.
+    # For the architecture's sake the server reads answers by Qwen's own template, and gives our prompt back first.
     assert reply.endswith(sampled.text) and len(sampled.text) > 300
     assert propose(reply, flat_config()).level in (0, 1)
 
