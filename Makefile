@@ -10,7 +10,7 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets check-verifier
+.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets check-verifier check-engineer
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
@@ -19,6 +19,7 @@ help:
 	@echo "make check-sets   a million generated boards by code of their own (AGENTS='2 3', SET_SEEDS='0 10'), and paper-large"
 	@echo "make bench-sets   boards labelled and stored per second, and memory, as JSON lines"
 	@echo "make check-verifier  the verifier against an oracle and a replay, 1,100,000 plans (goes on where it stopped)"
+	@echo "make check-engineer  100,000 fuzzed replies, a real server, and all context variants through the loop (long)"
 	@echo "make bench        the solver's speed against a peer, the verifier's against a copy, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
@@ -90,6 +91,11 @@ bench-sets: $(STAMP)
 
 check-verifier: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.verifier --seeds 0 51 --out experiments/results/verifier_agreement.jsonl
+
+check-engineer: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server]'
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.replies
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/engineer
 
 bench: $(VENV)/.peer
 	$(PY) -m tests.bench.solver $(ARGS)

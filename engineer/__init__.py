@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from engineer.engineers import OpenAIEngineer, SampledEngineer, rule_engineer
     from engineer.errors import AskError, ContextError, EngineerError, UnknownEngineerError
     from engineer.evidence import Evidence, Row, build_evidence
+    from engineer.preview import Preview, build_preview, most_signal
     from engineer.proposal import Proposal, maps_of, propose
     from engineer.reply import render_reply
     from engineer.rules import Situation
@@ -27,16 +28,19 @@ _HOMES = {
     "OpenAIEngineer": "engineers",
     "Outcome": "conversation",
     "Pair": "context",
+    "Preview": "preview",
     "Proposal": "proposal",
     "Row": "evidence",
     "SampledEngineer": "engineers",
     "Situation": "rules",
     "UnknownEngineerError": "errors",
     "build_evidence": "evidence",
+    "build_preview": "preview",
     "build_prompt": "context",
     "examples": "synthetic",
     "json_schema": "schema",
     "maps_of": "proposal",
+    "most_signal": "preview",
     "propose": "proposal",
     "render_reply": "reply",
     "rule_engineer": "engineers",
@@ -52,16 +56,19 @@ __all__ = [
     "OpenAIEngineer",
     "Outcome",
     "Pair",
+    "Preview",
     "Proposal",
     "Row",
     "SampledEngineer",
     "Situation",
     "UnknownEngineerError",
     "build_evidence",
+    "build_preview",
     "build_prompt",
     "examples",
     "json_schema",
     "maps_of",
+    "most_signal",
     "propose",
     "render_reply",
     "rule_engineer",

@@ -5,11 +5,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from engineer.evidence import Evidence
+from engineer.evidence import Evidence, Row
 from engineer.reply import Maps
 from jaxenv.schema import FIELDS, SIZES
+from jaxenv.types import Label
 
 _SAME = 1e-3  # ratios closer than this are the same to a reader of the reply
+_CLASSES = {
+    "conflict": (Label.VERTEX_CONFLICT, Label.SWAP_CONFLICT),
+    "hole": (Label.HOLE,),
+    "off the map": (Label.OFF_MAP,),
+    "goal not reached": (Label.GOAL_NOT_REACHED,),
+    "no plan": (Label.TRUNCATED, Label.PARSE_ERROR, Label.AGENT_MISMATCH, Label.TOO_LONG),
+}
+_AGAINST = {"conflict": "wait_ratio", "hole": "hole_ratio"}  # the ratio that trains against a class
 _FEW = 3  # sizes below which a correlation says nothing
 
 
@@ -21,6 +30,8 @@ def audit(evidence: Evidence, previous: Maps, proposed: Maps, num_agents: int | 
     - `signal_gain`: mean 4 v (1 - v) of the boards' sizes after the change, minus before it.
     - `data_follows_signal`, `holes_follow_valid`, `waits_follow_conflicts`: correlation over the sizes of the change
       with the evidence it should answer to.
+    - `dominant`: the commonest class of the validation's failures, its share of them, and the mean change of the ratio
+      that trains against it (waits against conflicts, holes against holes), weighted with where it happened.
     - `monotone`: per field whether it never falls with the size and rises somewhere; `template` if all of them do.
     """
     agents = min((row.num_agents for row in evidence.validation), default=0) if num_agents is None else num_agents
@@ -41,9 +52,22 @@ def audit(evidence: Evidence, previous: Maps, proposed: Maps, num_agents: int | 
         "data_follows_signal": _correlation(moved["data_ratio"], signal),
         "holes_follow_valid": _correlation(moved["hole_ratio"], valid),
         "waits_follow_conflicts": _correlation(moved["wait_ratio"], conflicts),
+        "dominant": _dominant([rows[SIZES[i]] for i in seen], moved),
         "monotone": monotone,
         "template": all(monotone.values()),
     }
+
+
+def _dominant(rows: Sequence[Row], moved: dict[str, list[float]]) -> dict[str, Any] | None:
+    counts = {name: [sum(row.labels[label] for label in labels) for row in rows] for name, labels in _CLASSES.items()}
+    failures = sum(map(sum, counts.values()))
+    if not failures:
+        return None
+    name = max(counts, key=lambda each: sum(counts[each]))
+    here = counts[name]
+    field = _AGAINST.get(name)
+    answer = sum(c * d for c, d in zip(here, moved[field], strict=True)) / sum(here) if field else None
+    return {"failure": name, "share": sum(here) / failures, "answer": answer}
 
 
 def _rises(values: Sequence[float]) -> bool:

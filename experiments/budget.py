@@ -17,6 +17,8 @@ class Counts:
     boards: int  # a stage
     evaluated: int  # answers of one checkpoint to all sets, validation among them
     replies: int  # of the engineer, to measure the usable share
+    proposals: int  # of the engineer, to act on
+    previewed: int  # sampled answers to boards of proposals
     max_tokens: int
 
     @property
@@ -32,7 +34,7 @@ class Counts:
     @property
     def tokens(self) -> int:
         """Answer tokens at most."""
-        return (self.trained + self.judged) * self.max_tokens
+        return (self.trained + self.judged + self.previewed) * self.max_tokens
 
     def told(self) -> str:
         """In one line."""
@@ -58,6 +60,8 @@ def counts(recipe: Recipe) -> Counts:
         boards=recipe.boards_per_stage,
         evaluated=(sum(_sets(recipe).values()) + recipe.validation.count) * (1 + recipe.evaluation.samples),
         replies=recipe.engineer.samples * (recipe.stages + 1),
+        proposals=(recipe.stages - 1) * recipe.engineer.best_of,
+        previewed=(recipe.stages - 1) * recipe.engineer.best_of * recipe.engineer.preview * group,
         max_tokens=recipe.reward.max_tokens,
     )
 
@@ -67,6 +71,8 @@ def budget(recipe: Recipe) -> list[str]:
     count = counts(recipe)
     listed = ", ".join(f"{name} {n}" for name, n in {"validation": recipe.validation.count, **_sets(recipe)}.items())
     samples = f", {recipe.evaluation.samples} more sampled for each" if recipe.evaluation.samples else ""
+    told = f"  previews              {count.previewed} completions, in groups, to boards of proposals"
+    previews = [told] if count.previewed else []
     return [
         "budget:",
         f"  stages                {count.stages}, the first on a random config, {count.stages - 1} redesigned",
@@ -74,8 +80,9 @@ def budget(recipe: Recipe) -> list[str]:
         f"  GRPO steps            {count.steps} a stage of {count.rollouts} completions in groups of {count.group}",
         f"  training completions  {count.trained}",
         f"  evaluated completions {count.judged} ({listed}{samples}; starter and each stage)",
-        f"  engineer's replies    {count.stages - 1} to act on (at most 4 tries each), "
+        f"  engineer's replies    {count.proposals} to act on (at most 4 tries each), "
         f"{count.replies} to measure the usable share",
+        *previews,
         f"  answer tokens         at most {count.tokens}",
     ]
 

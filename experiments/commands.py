@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments import evaluate_command, generating, report_command
+from experiments import evaluate_command, generating, replay, report_command
 from experiments.ablate import command as ablate_command
 from experiments.errors import ExperimentError, RecipeError
 from experiments.options import recipe_of, recipe_options
@@ -135,29 +135,6 @@ def _train(parsed: argparse.Namespace) -> None:
     run_alone("train_stage", parsed.out, {**job, **changed, "resume": False}, recipe.threads)
 
 
-def _engineer_options(parser: argparse.ArgumentParser) -> None:
-    recipe_options(parser)
-    parser.add_argument("--stage", metavar="FOLDER", type=Path, required=True, help="a finished stage of a run")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True)
-
-
-def _engineer(parsed: argparse.Namespace) -> None:
-    from experiments.plan import resolve, steps_of
-    from experiments.runfolder import RECIPE
-
-    stage = parsed.stage.absolute()
-    number = stage.name.removeprefix("stage_")
-    own = stage.parent / RECIPE
-    if not number.isdecimal() or not own.is_file():
-        raise RecipeError(f"{stage} is not a stage of a run; give something like runs/NAME/stage_0")
-    recipe = load(parsed.recipe or str(own), parsed.set)
-    if int(number) + 1 >= recipe.stages:  # the last stage has no redesign: ask as if one more followed
-        recipe = recipe.model_copy(update={"stages": int(number) + 2})
-    steps = {step.out: step for step in steps_of(recipe)}
-    job = resolve(steps[f"{stage.name}/engineer"].job, stage.parent)
-    run_alone("engineer", parsed.out, job, recipe.threads)
-
-
 def _run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
 
@@ -227,7 +204,7 @@ _COMMANDS = {
     "train_stage": (_train_options, _train),
     "evaluate": (evaluate_command.options, evaluate_command.run),
     "ablate": (ablate_command.options, ablate_command.run),
-    "engineer": (_engineer_options, _engineer),
+    "engineer": (replay.options, replay.main),
     "report": (report_command.options, report_command.run),
     "gains": (_gains_options, _gains),
     "reverify": (_reverify_options, _reverify),

@@ -27,7 +27,8 @@ def model_card(phase: Phase, *, seed: int, parameters: int) -> str:
         "```",
         "",
         "No RL, no pretrained weights and no outside data went into it. It answers boards in the style `compact` and "
-        "the engineer's prompts, and nothing else.",
+        "the engineer's prompts, and nothing else. In its tokenizer each word of a board, each whole number up to 100, "
+        "each ratio of two decimals and each phrase that the engineer's prompts and replies repeat is one token.",
         "",
         "## Trained on",
         "",

@@ -194,6 +194,10 @@ def _engineer(recipe: Recipe, stage: int) -> Step:
         "count": recipe.boards_per_stage,
         "boards_seed": derive_seed(recipe.seed, "boards"),
         "objective": recipe.objective,
+        # of the answers that a preview samples, as training would
+        "group": recipe.grpo.get("num_generations", 8),
+        "answer_tokens": recipe.reward.max_tokens,
+        "preview_seed": derive_seed(recipe.seed, "preview", stage),
     }
     reads = (
         f"{here}/config.json",
@@ -230,4 +234,17 @@ def _asking(recipe: Recipe, stage: int | None) -> dict[str, Any]:
         "validation": _path(_folder(stage), "eval", f"{VALIDATION}.parquet"),
         "num_agents": recipe.num_agents,
         "seed": derive_seed(recipe.seed, "engineer", -1 if stage is None else stage),
+        "details": _details(recipe),
+    }
+
+
+def _details(recipe: Recipe) -> dict[str, str]:
+    """What an engineer is told of the training where it asks for everything (module `Tf`)."""
+    reward, grpo = recipe.reward, recipe.grpo
+    return {
+        "training": f"GRPO, groups of {grpo.get('num_generations', 8)} answers, learning rate "
+        f"{grpo.get('learning_rate', 1e-6):g}, advantages scaled by {grpo.get('scale_rewards', 'batch')}",
+        "optimum": recipe.objective.replace("_", " "),
+        "reward": f"accuracy, less {reward.rho:g} at a gap of {reward.gap_max:g} or more, and brevity within "
+        f"{reward.max_tokens} tokens, weighed {reward.schedule}",
     }

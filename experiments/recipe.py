@@ -43,15 +43,22 @@ class _Block(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+# As `engineer.context.modules` reads it, which the driver does not import.
+VARIANT = r"^(V[1-6]|FG?(H0?)?S?(Tf?)?)$"
+
+
 class EngineerBlock(_Block):
     """Who writes the next config, and what it is shown."""
 
     name: Literal["self", "base", "openai", "curriculum", "rule", "rule-rlve", "teacher", "fixed", "random"] = "self"
-    variant: Literal["V1", "V2", "V3", "V4", "V5", "V6"] = "V6"
+    variant: str = Field("V6", pattern=VARIANT, description="V1 to V6, or modules by their letters, such as FGH0STf")
     temperature: float = Field(0.0, ge=0, le=2, description="of the first reply; 0 is greedy")
     retry_temperature: float = Field(0.7, ge=0, le=2, description="of the replies after a refusal, and of the samples")
     max_tokens: int = Field(512, ge=1)
     samples: int = Field(16, ge=0, description="replies a checkpoint is judged by, beside the one that is used")
+    constrained: bool = Field(False, description="let models say nothing but JSON of the schema; the samples are free")
+    preview: int = Field(0, ge=0, description="boards of a proposal that the checkpoint tries before it is used")
+    best_of: int = Field(1, ge=1, description="proposals asked for; the one with most signal in its preview is used")
     model: str | None = Field(None, description="of the engineer `openai`")
     base_url: str | None = Field(None, description="of the engineer `openai`; its key is in OPENAI_API_KEY")
 
@@ -59,6 +66,12 @@ class EngineerBlock(_Block):
     def _server_is_named(self) -> "EngineerBlock":
         if self.name == "openai" and (self.model is None or self.base_url is None):
             raise ValueError("the engineer 'openai' needs engineer.model and engineer.base_url")
+        return self
+
+    @model_validator(mode="after")
+    def _the_best_is_seen_in_a_preview(self) -> "EngineerBlock":
+        if self.best_of > 1 and not self.preview:
+            raise ValueError("engineer.best_of above 1 needs engineer.preview: boards to compare the proposals on")
         return self
 
 

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engineer.context import modules
 from experiments.plan import START, stage_folder
+from experiments.proposals import audit_table, preview_tables, replies
 from experiments.recipe import Recipe
 from experiments.stats import wilson
 
@@ -32,15 +34,18 @@ def engineer_section(run: Path, recipe: Recipe) -> str:
         return ""
     lines += ["", "| after stage | level | asked |", "|---|---|---|"]
     for stage, proposal in proposals.items():
-        lines.append(f"| {stage} | {_level(proposal['level'])} | {len(_replies(proposal))} times |")
-    if recipe.engineer.variant in ("V4", "V5", "V6"):
+        lines.append(f"| {stage} | {_level(proposal['level'])} | {len(replies(proposal))} times |")
+    lines += audit_table(proposals)
+    letters = modules(recipe.engineer.variant)
+    if "H" in letters and "H0" not in letters:
         lines += ["", "Round 0 is left out of the history, so that it is empty at the first redesign."]
     for stage, proposal in proposals.items():
         lines += ["", f"### After stage {stage}: {_level(proposal['level'])}"]
-        for number, step in enumerate(_replies(proposal), 1):
+        for number, step in enumerate(replies(proposal), 1):
             lines += ["", f"Reply {number}, {_verdict(step)}:", "", *_fenced(step["reply"])]
             if notes := [_note(entry) for entry in step["proposal"]["log"]]:
                 lines += ["", *(f"- {note}" for note in notes)]
+        lines += preview_tables(proposal)
         prompt = (run / stage_folder(stage) / "engineer" / "prompt.txt").read_text(encoding="utf-8")
         lines += ["", "<details><summary>The prompt</summary>", "", *_fenced(prompt), "", "</details>"]
     return "\n".join(lines)
@@ -83,11 +88,6 @@ def usable_section(run: Path, recipe: Recipe) -> str:
         if refused is not None:
             lines += ["", f"A refused reply of {name} ({'; '.join(refused['log'])}):", "", *_fenced(refused["reply"])]
     return "\n".join(lines)
-
-
-def _replies(proposal: dict[str, Any]) -> list[dict[str, Any]]:
-    """The steps of a conversation that are replies; the last step says what was done."""
-    return [step for step in proposal["steps"] if "reply" in step]
 
 
 def _verdict(step: dict[str, Any]) -> str:

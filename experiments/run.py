@@ -17,7 +17,7 @@ COMMANDS = {
     "train_stage": "one stage of training on a set of boards",
     "evaluate": "judge a policy on sets of boards",
     "ablate": "whole loops over a grid of engineers, contexts, seeds or anything else in a recipe",
-    "engineer": "let an engineer write the next config from a stage's failures",
+    "engineer": "what any engineers propose on a stage's recorded evidence, side by side",
     "report": "write a run's report anew, or compare several runs",
     "gains": "the paired gain on `learn`, last checkpoint against starter, a JSON line a run",
     "reverify": "judge a run's stored answers again, without a model",

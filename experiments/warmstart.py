@@ -26,7 +26,7 @@ from policy.starter import Pair, Schedule
 # Candidates of each size in a round by number of agents: RL trains on 2, the others make their words known.
 BOARDS = {2: 1600, 3: 200, 4: 60, 5: 40}
 SMALLEST = {2: 3, 3: 3, 4: 4, 5: 5}  # the smallest size on which the evaluations use so many agents
-CONFIGS_PER_ROUND = 1_000  # contexts beside the boards in the phases that teach configs
+CONFIGS_PER_ROUND = 2_000  # contexts beside the boards in the phases that teach configs
 HOLE_RANGE = (0.0, 0.35)
 MAX_STEPS = 20_000  # of the solver: the hardest boards of many agents are left out
 
@@ -44,8 +44,8 @@ class Phase:
 
 PHASES = (
     Phase("boards", None, None, 0.5, Schedule(steps=6500, peak_rate=2e-3, warmup_steps=300, batch_tokens=3072)),
-    Phase("teacher", "boards", "teacher", 0.35, Schedule(steps=1400, peak_rate=6e-4, batch_tokens=4096)),
-    Phase("format", "boards", "format", 0.35, Schedule(steps=1400, peak_rate=6e-4, batch_tokens=4096)),
+    Phase("teacher", "boards", "teacher", 0.35, Schedule(steps=1400, peak_rate=1e-3, batch_tokens=4096)),
+    Phase("format", "boards", "format", 0.35, Schedule(steps=1400, peak_rate=1e-3, batch_tokens=4096)),
 )
 
 

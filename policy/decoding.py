@@ -12,6 +12,8 @@ import torch
 from transformers import DynamicCache, GenerationConfig, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer
 
+from policy.constrained import Grammar
+
 STRIDE = 12  # tokens between two looks at which rows have ended
 
 
@@ -58,9 +60,12 @@ def sample(
     max_tokens: int,
     *,
     batch: int,
+    grammar: Grammar | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[list[int]]:
     """The answers' tokens, each up to its end token (included) or to `max_tokens`; `config` says how tokens are chosen.
+
+    `grammar` says which answers there can be, all of them where it is None.
 
     Prompts of similar length share a batch. A batch's draws are those of one call of `generate` until a row has ended;
     greedy answers are the same throughout.
@@ -69,7 +74,7 @@ def sample(
     answers: dict[int, list[int]] = {}
     for begin in range(0, len(order), batch):
         rows = order[begin : begin + batch]
-        together = _sample_batch(model, [prompts[row] for row in rows], config, max_tokens)
+        together = _sample_batch(model, [prompts[row] for row in rows], config, max_tokens, grammar)
         answers.update(zip(rows, together, strict=True))
         if progress is not None:
             progress(len(answers), len(order))
@@ -77,7 +82,11 @@ def sample(
 
 
 def _sample_batch(
-    model: PreTrainedModel, prompts: Sequence[Sequence[int]], config: GenerationConfig, max_tokens: int
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    config: GenerationConfig,
+    max_tokens: int,
+    grammar: Grammar | None,
 ) -> list[list[int]]:
     ends = torch.tensor(config.eos_token_id, device=model.device).reshape(-1)
     longest = max(len(prompt) for prompt in prompts)
@@ -90,11 +99,16 @@ def _sample_batch(
     cache, rows = _new_cache(model), torch.arange(len(prompts))
     answers: list[list[int]] = [[] for _ in prompts]
     config = copy.deepcopy(config)
+    mask_logits = grammar.mask(len(prompts), longest) if grammar is not None else None
     made = 0
     while len(rows) and made < max_tokens:
         config.max_new_tokens = min(STRIDE, max_tokens - made)
         output: torch.Tensor = model.generate(
-            input_ids=ids, attention_mask=mask, past_key_values=cache, generation_config=config
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            generation_config=config,
+            logits_processor=[mask_logits] if mask_logits is not None else None,
         )
         new = output[:, ids.shape[1] :]
         ended = torch.isin(new, ends)
@@ -106,6 +120,8 @@ def _sample_batch(
         ids = output[running]
         mask = torch.cat([mask, torch.ones_like(new)], 1)[running]
         rows = rows[running.cpu()]
+        if mask_logits is not None:
+            mask_logits.keep(running.tolist())
     return answers
 
 

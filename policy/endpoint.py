@@ -1,9 +1,11 @@
 """Any server that speaks OpenAI's chat protocol, as a sampler."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
 
 import openai
+from openai.types.shared_params import ResponseFormatJSONSchema
 
 from policy.errors import PolicyError
 from policy.samplers import Completion
@@ -36,16 +38,19 @@ class EndpointSampler:
         max_tokens: int,
         temperature: float,
         seed: int,
+        schema: Mapping[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Completion]:
         """See `policy.samplers.Sampler`; tokens are those the server counts, 0 where it counts none.
+
+        A schema is sent as the answer's format; whether it is kept to is the server's affair.
 
         Raises:
             PolicyError: the server refused a request, or could not be reached in several tries.
         """
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             asked = {
-                pool.submit(self._answer, prompt, max_tokens, temperature, seed + row): row
+                pool.submit(self._answer, prompt, max_tokens, temperature, seed + row, schema): row
                 for row, prompt in enumerate(prompts)
             }
             answers: dict[int, Completion] = {}
@@ -59,19 +64,26 @@ class EndpointSampler:
                 raise PolicyError(f"the server gave no answer: {_reason(error)}") from None
         return [answers[row] for row in range(len(prompts))]
 
-    def _answer(self, prompt: str, max_tokens: int, temperature: float, seed: int) -> Completion:
+    def _answer(
+        self, prompt: str, max_tokens: int, temperature: float, seed: int, schema: Mapping[str, Any] | None
+    ) -> Completion:
         answer = self._client.chat.completions.create(
             model=self._model,
             messages=[{"role": "user", "content": prompt}],
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
+            response_format=openai.omit if schema is None else _format(schema),
         )
         if not answer.choices:
             raise openai.OpenAIError("its answer holds no choice")
         choice = answer.choices[0]
         tokens = answer.usage.completion_tokens if answer.usage is not None else 0
         return Completion(choice.message.content or "", tokens, choice.finish_reason == "length")
+
+
+def _format(schema: Mapping[str, Any]) -> ResponseFormatJSONSchema:
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": dict(schema)}}
 
 
 def _reason(error: openai.OpenAIError) -> str:

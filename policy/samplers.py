@@ -1,8 +1,9 @@
 """From messages to completions, behind one interface for evaluation and the engineer."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from transformers import (
@@ -13,6 +14,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from policy.constrained import Grammar
 from policy.decoding import sample
 from policy.errors import PolicyError
 from policy.starter import MODELS
@@ -39,9 +41,13 @@ class Sampler(Protocol):
         max_tokens: int,
         temperature: float,
         seed: int,
+        schema: Mapping[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Completion]:
-        """One completion per prompt, in the same order; temperature 0 is greedy."""
+        """One completion per prompt, in the same order; temperature 0 is greedy.
+
+        With a JSON schema nothing but JSON of it can be said (`policy.constrained`); an answer may still be truncated.
+        """
         ...
 
 
@@ -81,6 +87,7 @@ class TransformersSampler:
         self._model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         self._tokenizer = tokenizer
         self._batch = batch
+        self._grammars: dict[str, Grammar] = {}
 
     def generate(
         self,
@@ -89,6 +96,7 @@ class TransformersSampler:
         max_tokens: int,
         temperature: float,
         seed: int,
+        schema: Mapping[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Completion]:
         """See `Sampler.generate`."""
@@ -110,14 +118,26 @@ class TransformersSampler:
             eos_token_id=ends,
             disable_compile=True,
         )
+        stops = ends if isinstance(ends, list) else [ends]
+        grammar = None if schema is None else self._grammar(schema, stops)
         with torch.inference_mode():
-            answers = sample(self._model, ids, config, max_tokens, batch=self._batch, progress=progress)
+            answers = sample(
+                self._model, ids, config, max_tokens, batch=self._batch, grammar=grammar, progress=progress
+            )
         completions = []
         for answer in answers:
-            ended = answer[-1] in (ends if isinstance(ends, list) else [ends])
+            ended = answer[-1] in stops
             text = self._tokenizer.decode(answer[:-1] if ended else answer, skip_special_tokens=True)
             completions.append(Completion(text, len(answer), not ended))
         return completions
+
+    def _grammar(self, schema: Mapping[str, Any], ends: Sequence[int]) -> Grammar:
+        """Compiled once for each schema."""
+        text = json.dumps(schema)
+        if text not in self._grammars:
+            words = self._model.get_output_embeddings().weight.shape[0]
+            self._grammars[text] = Grammar(self._tokenizer, words, ends, schema)
+        return self._grammars[text]
 
 
 def load_sampler(spec: str, *, batch: int) -> Sampler:

@@ -1,14 +1,16 @@
 """The process of one redesign: evidence to prompt to reply to config, and how many sampled replies are usable.
 
 Job: out, model (that is asked), checkpoint (whose replies are sampled), engineer (the recipe's block), style, stage,
-stages, epochs, config, validation, rollouts (absent before the first stage), history, data, count, boards_seed,
-objective, num_agents, seed, threads, metrics; usable_only leaves the redesign out.
+stages, epochs, details, config, validation, rollouts (absent before the first stage), history, data, count,
+boards_seed, objective, num_agents, seed, threads, metrics; usable_only leaves the redesign out. For previews: group,
+answer_tokens, preview_seed.
 """
 
 import json
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,10 @@ import torch
 
 import engineer
 import jaxenv
+from engineer.audit import audit
+from engineer.conversation import KEPT
 from engineer.engineers import MODELS
+from experiments.preview import preview_of
 from experiments.stepio import log_metrics, read_job, report_progress, write_json, write_text
 from experiments.steps.generate import boards_of
 from experiments.tables import read_table
@@ -32,50 +37,77 @@ def main() -> None:
     torch.set_num_threads(int(job["threads"]))
     out = Path(job["out"])
     out.mkdir(parents=True, exist_ok=True)
-    settings, only = job["engineer"], job["usable_only"]
-    config = jaxenv.EnvConfig.from_json(Path(job["config"]).read_text(encoding="utf-8"), num_agents=job["num_agents"])
-    evidence = engineer.build_evidence(
-        read_table(Path(job["validation"])), read_table(Path(job["rollouts"])) if "rollouts" in job else None
-    )
+    config, evidence = stage_of(job)
     prompt = prompts(job, evidence, config)
     write_text(out / "prompt.txt", prompt("") + "\n")
-
-    samplers: dict[str, Sampler] = {}
-
-    def sampler(spec: str) -> Sampler:
-        if spec not in samplers:
-            samplers[spec] = load_sampler(spec, batch=_BATCH)
-        return samplers[spec]
+    sampler = samplers()
 
     share = usable_share(sampler, job, prompt(""), config)
     write_json(out / "usable.json", share)
     usable = share["samples"] - share["levels"][REFUSED]
     log_metrics(job["metrics"], stage=job["stage"], kind="usable", samples=share["samples"], usable=usable)
-    if only:
+    if job["usable_only"]:
         return
 
-    asked = asks(sampler, job, evidence, config)
-    dialogue = job["style"] == "full"
-    outcome = engineer.run(asked, feasible(job), nearest(job), config, prompt, dialogue=dialogue)
-    replies = [step["reply"] for step in outcome.steps if "reply" in step]
+    proposal = redesign(sampler, job, evidence, config, prompt)
+    replies = [step["reply"] for step in proposal["steps"] if "reply" in step]
     write_text(out / "reply.txt", replies[-1] + "\n")
-    write_json(
-        out / "proposal.json",
-        {
-            "engineer": settings["name"],
-            "variant": settings["variant"],
-            "level": outcome.level,
-            "rationale": outcome.rationale,
-            "config": json.loads(outcome.config.to_json()),
-            "steps": list(outcome.steps),
-        },
-    )
+    write_json(out / "proposal.json", proposal)
     made = json.loads((Path(job["data"]) / "metadata.json").read_text(encoding="utf-8"))
     write_json(
         out / "evidence.json",
         {"evidence": evidence.to_json(), "requested": made["requested"], "realised": made["realised"]},
     )
-    log_metrics(job["metrics"], stage=job["stage"], kind="redesign", level=outcome.level, replies=len(replies))
+    log_metrics(job["metrics"], stage=job["stage"], kind="redesign", level=proposal["level"], replies=len(replies))
+
+
+def samplers() -> Callable[[str], Sampler]:
+    """Samplers by the name of their model, each loaded once."""
+    return cache(partial(load_sampler, batch=_BATCH))
+
+
+def stage_of(job: dict[str, Any]) -> tuple[jaxenv.EnvConfig, engineer.Evidence]:
+    """The config of the stage that has ended, and what it showed."""
+    config = jaxenv.EnvConfig.from_json(Path(job["config"]).read_text(encoding="utf-8"), num_agents=job["num_agents"])
+    rollouts = read_table(Path(job["rollouts"])) if "rollouts" in job else None
+    return config, engineer.build_evidence(read_table(Path(job["validation"])), rollouts)
+
+
+def redesign(
+    sampler: Callable[[str], Sampler],
+    job: dict[str, Any],
+    evidence: engineer.Evidence,
+    config: jaxenv.EnvConfig,
+    prompt: Callable[[str], str],
+) -> dict[str, Any]:
+    """What the engineer proposes, as plain data. Of several proposals, the one with most signal in its preview.
+
+    A proposal that kept the previous config counts only where all of them did. The others stand under `others`.
+    """
+    settings = job["engineer"]
+    asked = asks(sampler, job, evidence, config)
+    dialogue = job["style"] == "full"
+    proposals, previews = [], []
+    for _ in range(settings["best_of"]):
+        outcome = engineer.run(asked, feasible(job), nearest(job), config, prompt, dialogue=dialogue)
+        proposed = json.loads(outcome.config.to_json())
+        proposal = {
+            "engineer": settings["name"],
+            "variant": settings["variant"],
+            "level": outcome.level,
+            "rationale": outcome.rationale,
+            "config": proposed,
+            "audit": audit(evidence, engineer.maps_of(config), proposed["maps"], job["num_agents"]),
+            "steps": list(outcome.steps),
+        }
+        if settings["preview"]:
+            previews.append(preview_of(sampler(job["checkpoint"]), outcome.config, job))
+            proposal["preview"] = previews[-1].to_json()
+        proposals.append(proposal)
+    usable = [index for index, proposal in enumerate(proposals) if proposal["level"] != KEPT] or [0]
+    taken = usable[engineer.most_signal([previews[index] for index in usable])] if len(proposals) > 1 else 0
+    others = [proposal for index, proposal in enumerate(proposals) if index != taken]
+    return {**proposals[taken], **({"others": others} if others else {})}
 
 
 def prompts(job: dict[str, Any], evidence: engineer.Evidence, config: jaxenv.EnvConfig) -> Callable[[str], str]:
@@ -91,7 +123,7 @@ def prompts(job: dict[str, Any], evidence: engineer.Evidence, config: jaxenv.Env
     if stage >= 0:
         history.append(engineer.Pair(stage, evidence, engineer.maps_of(config)))
     # The starter and the last checkpoint are asked as if a stage had gone before, or one were to follow.
-    bookkeeping = engineer.Bookkeeping(max(stage, 0), max(stages, stage + 2), job["epochs"])
+    bookkeeping = engineer.Bookkeeping(max(stage, 0), max(stages, stage + 2), job["epochs"], job["details"])
 
     def build(refused: str) -> str:
         return engineer.build_prompt(
@@ -141,7 +173,13 @@ def asks(
         key = os.environ.get("OPENAI_API_KEY", "")
         limit = settings["max_tokens"]
         return engineer.OpenAIEngineer(
-            settings["base_url"], settings["model"], key=key, max_tokens=limit, temperature=temperature
+            settings["base_url"],
+            settings["model"],
+            key=key,
+            max_tokens=limit,
+            temperature=temperature,
+            retry_temperature=settings["retry_temperature"],
+            constrained=settings["constrained"],
         )
     if name in MODELS:
         return engineer.SampledEngineer(
@@ -150,6 +188,7 @@ def asks(
             temperature=temperature,
             retry_temperature=settings["retry_temperature"],
             seed=job["seed"] + 1,  # the samples above have the seed itself
+            constrained=settings["constrained"],
         )
     situation = engineer.Situation(
         evidence, engineer.maps_of(config), job["stage"], job["stages"], job["num_agents"], job["seed"]

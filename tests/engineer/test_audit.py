@@ -55,6 +55,18 @@ def test_larger_maps_more_holes_more_waits_is_a_template():
     assert found["template"] and all(found["monotone"].values())
 
 
+def test_more_waits_answer_conflicts_where_they_happened_and_nowhere_else():
+    evidence = stage(dict.fromkeys(SIZES, 20) | {6: 10, 7: 0}, conflict=True)  # 10 and 20 conflicts
+    found = audit(evidence, flat(), changed("wait_ratio", {6: 0.40, 3: 0.95}))["dominant"]
+    assert found == {"failure": "conflict", "share": 1.0, "answer": pytest.approx(0.15 / 3)}
+    holes = audit(stage(), flat(), changed("wait_ratio", {6: 0.40}))["dominant"]
+    assert holes["failure"] == "conflict" and 0.3 < holes["share"] < 0.5 and holes["answer"] > 0
+
+
+def test_without_any_failure_there_is_none_to_answer():
+    assert audit(stage(dict.fromkeys(SIZES, 20)), flat(), slope())["dominant"] is None
+
+
 def test_without_evidence_there_is_nothing_to_say():
     found = audit(Evidence((), ()), flat(), slope())
     assert found["signal_gain"] is None and found["waits_follow_conflicts"] is None

@@ -1,9 +1,11 @@
 """The engineers: with and without a model, all asked in one way."""
 
+import contextlib
 import dataclasses
 import http.server
 import json
 import threading
+import time
 
 import pytest
 
@@ -11,6 +13,7 @@ from engineer.engineers import NAMES, OpenAIEngineer, SampledEngineer, rule_engi
 from engineer.errors import AskError, UnknownEngineerError
 from engineer.proposal import EXACT, maps_of, propose
 from engineer.rules import RULES, Situation
+from engineer.schema import json_schema
 from engineer.teacher import focused_shares
 from jaxenv.schema import SIZES
 from tests.engineer.stages import flat, flat_config, slope, stage
@@ -105,8 +108,9 @@ class Recorder:
     def __init__(self):
         self.calls = []
 
-    def generate(self, prompts, *, max_tokens, temperature, seed):
+    def generate(self, prompts, *, max_tokens, temperature, seed, schema):
         self.calls.append((prompts, max_tokens, temperature, seed))
+        self.schema = schema
         return [Said(f"reply {len(self.calls)}")]
 
 
@@ -115,6 +119,16 @@ def test_a_model_is_asked_at_its_temperature_first_and_with_new_seeds_afterwards
     engineer = SampledEngineer(sampler, max_tokens=9, temperature=0.0, retry_temperature=0.7, seed=40)
     assert [engineer(ASKED) for _ in range(3)] == ["reply 1", "reply 2", "reply 3"]
     assert sampler.calls == [(["prompt"], 9, 0.0, 40), (["prompt"], 9, 0.7, 41), (["prompt"], 9, 0.7, 42)]
+
+
+def test_only_a_constrained_model_is_held_to_the_schema():
+    sampler = Recorder()
+    for constrained in (False, True):
+        engineer = SampledEngineer(
+            sampler, max_tokens=9, temperature=0.0, retry_temperature=0.7, seed=0, constrained=constrained
+        )
+        engineer(ASKED)
+        assert sampler.schema == (json_schema() if constrained else None)
 
 
 def test_a_dialogue_reaches_the_sampler_as_one_text():
@@ -138,7 +152,10 @@ def server():
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(text)
+            for pause, part in text if isinstance(text, list) else [(0, text)]:
+                time.sleep(pause)
+                with contextlib.suppress(OSError):  # the client may have given up
+                    self.wfile.write(part)
 
         def log_message(self, *args):
             pass
@@ -164,16 +181,34 @@ def test_a_server_is_asked_in_openais_protocol(server):
     assert body == {"model": "some-model", "messages": ASKED, "max_tokens": 7, "temperature": 0.0}
 
 
+def test_a_server_that_is_asked_again_may_answer_otherwise_and_can_be_held_to_the_schema(server):
+    url, answers, seen = server
+    answers += [(200, {}, completion("one")), (200, {}, completion("two"))]
+    engineer = OpenAIEngineer(url, "some-model", temperature=0.0, retry_temperature=0.7, constrained=True)
+    assert [engineer(ASKED), engineer(ASKED)] == ["one", "two"]
+    assert [body["temperature"] for _, _, body in seen] == [0.0, 0.7]
+    assert seen[0][2]["response_format"]["json_schema"]["schema"] == json_schema()
+    assert seen[0][1] is None, "without a key there is no header for it"
+
+
 @pytest.mark.parametrize(
     ("status", "body"),
     [
         (429, b"slow down"),
         (500, b""),
+        (502, b"<html>"),
+        (503, b"{}"),
+        (504, b"late"),
+        (401, b"Incorrect API key provided: secret-key"),
         (200, b"not json"),
         (200, b'{"choices": []}'),
         (200, b"[" * 100_000),
         (200, b"\xff"),
         (200, completion(None)),
+        (200, completion(["text"])),
+        (200, completion("secret-key")[:-1]),
+        (200, b'{"choices": [{"message": {"content": "NaN"}, "secret-key": NaN'),
+        (200, b"9" * 10_000_100),
     ],
 )
 def test_whatever_a_server_does_wrong_is_one_error_that_never_shows_the_key(server, status, body):
@@ -182,6 +217,29 @@ def test_whatever_a_server_does_wrong_is_one_error_that_never_shows_the_key(serv
     with pytest.raises(AskError) as caught:
         OpenAIEngineer(url, "some-model", key="secret-key")(ASKED)
     assert "secret-key" not in repr(caught.value) + repr(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("pauses", [[1.5], [0.15] * 12], ids=["silent", "a byte at a time"])
+def test_a_server_that_takes_too_long_is_given_up_however_it_does(server, pauses):
+    url, answers, _ = server
+    answers.append((200, {}, [(pause, b" ") for pause in pauses]))
+    began = time.monotonic()
+    with pytest.raises(AskError, match="cannot be reached: TimeoutError"):
+        OpenAIEngineer(url, "some-model", key="secret-key", timeout=0.5)(ASKED)
+    assert time.monotonic() - began < 1.4
+
+
+def test_a_reply_that_repeats_the_key_is_shown_without_it(server):
+    url, answers, _ = server
+    answers.append((200, {}, completion("you sent secret-key")))
+    assert OpenAIEngineer(url, "some-model", key="secret-key")(ASKED) == "you sent [key]"
+
+
+@pytest.mark.parametrize("key", ["secret\nkey", "secret-k\u00e9y", "secret\0"])
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key):
+    with pytest.raises(UnknownEngineerError, match="OPENAI_API_KEY") as caught:
+        OpenAIEngineer("http://127.0.0.1:1", "some-model", key=key)
+    assert "secret" not in str(caught.value)
 
 
 def test_the_key_does_not_follow_a_redirect(server):

@@ -119,3 +119,22 @@ def test_a_finished_run_is_kept_and_a_folder_in_use_is_not_overwritten(run):
     refused = call(folder)
     assert refused.returncode == 2
     assert len(refused.stderr.strip().splitlines()) == 1 and "--resume" in refused.stderr
+
+
+def test_any_engineers_can_be_asked_about_the_recorded_evidence_and_stand_side_by_side(run, tmp_path):
+    folder, _ = run
+    command = [sys.executable, "-m", "experiments.run", "engineer", "--run", str(folder), "--stage", "1"]
+    asked = ["--engineer", "self", "fixed", "--variant", "V6", "V1", "--preview", "4", "--set", "engineer.best_of=2"]
+    done = subprocess.run(
+        [*command, *asked, "--out", str(tmp_path / "out")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["self-V6", "self-V1", "fixed"]
+    assert done.stdout.splitlines()[-1] == str(tmp_path / "out")
+    for name in ("self-V6", "self-V1", "fixed"):
+        proposal = json.loads((tmp_path / "out" / name / "proposal.json").read_text())
+        assert sum(row["groups"] for row in proposal["preview"]["sizes"].values()) == 4
+        assert len(proposal["others"]) == 1
+    kept = json.loads((folder / "stage_1" / "config.json").read_text())
+    assert proposal["config"] == kept, "fixed proposes the stage's own config"
+    assert "guidelines" not in (tmp_path / "out" / "self-V1" / "prompt.txt").read_text()

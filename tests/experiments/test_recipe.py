@@ -1,15 +1,20 @@
 """Recipes: inheritance, overrides, and faults told in one clear line."""
 
+import contextlib
 import dataclasses
+import itertools
 from typing import get_args
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
+from engineer.context import VARIANTS, modules
+from engineer.errors import ContextError
 from experiments import recipe
 from experiments.errors import RecipeError
 from experiments.grpo_keys import GRPO_KEYS
-from experiments.recipe import BOARDS, SetName, load
+from experiments.recipe import BOARDS, EngineerBlock, SetName, load
 from jaxenv.benchmarks import _SETS
 
 
@@ -115,3 +120,22 @@ def test_the_sets_a_recipe_may_name_and_their_sizes_are_those_that_can_be_made()
     fixed = {name: one.boards for name, one in _SETS.items() if name != "validation"}
     assert fixed == BOARDS
     assert set(get_args(SetName)) == set(BOARDS)
+
+
+def test_the_variants_of_a_recipe_are_those_that_the_engineer_knows():
+    letters = ("", "F", "G", "H", "H0", "S", "T", "Tf")
+    asked = {"".join(parts) for count in range(6) for parts in itertools.product(letters, repeat=count)}
+    for variant in [*VARIANTS, "V7", "V10", "f", "FG ", "FG\n", *sorted(asked)]:
+        with contextlib.ExitStack() as wrong:
+            try:
+                modules(variant)
+            except ContextError:
+                wrong.enter_context(pytest.raises(ValidationError))
+            EngineerBlock(variant=variant)
+
+
+def test_best_of_several_needs_a_preview():
+    with pytest.raises(RecipeError, match=r"engineer\.preview"):
+        load("smoke", ["engineer.best_of=2"])
+    assert load("smoke", ["engineer.best_of=2", "engineer.preview=4"]).engineer.best_of == 2
+    assert load("stage_loop").engineer.best_of == 1 and not load("stage_loop").engineer.preview

@@ -78,7 +78,7 @@ def test_a_dry_run_prints_the_resolved_recipe_and_its_budget_and_writes_nothing(
         (["watch", "nowhere"], "there is no run in nowhere"),
         (["gains", "nowhere"], "there is no run in nowhere"),
         (["report", "nowhere"], "there is no run in"),
-        (["engineer", "--stage", "nowhere", "--out", "x"], "is not a stage of a run"),
+        (["engineer", "--run", "nowhere", "--stage", "0"], "there is no run in nowhere"),
         (["generate", "--benchmark", "learn", "--out", "taken"], "exists already"),
     ],
 )

@@ -1,11 +1,13 @@
 """The starter's tokenizer and its training on pairs, on a corpus made here."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 import torch
 
+from engineer.synthetic import examples
 from policy.compact import render_answer, render_board, vocabulary
 from policy.starter import IGNORED, Schedule, encode, learning_rate, new_model, pad_batch, train
 from policy.tokenizer import VOCABULARY_SIZE, build_tokenizer
@@ -38,6 +40,30 @@ def test_text_comes_back_from_its_tokens_unchanged(tokenizer, text):
 def test_the_board_words_keep_their_numbers_whatever_the_corpus(tokenizer):
     other = build_tokenizer(["something else entirely"] * 3)
     assert all(other.convert_tokens_to_ids(w) == tokenizer.convert_tokens_to_ids(w) for w in vocabulary())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (" 0 7 62 100", [" 0", " 7", " 62", " 100"]),
+        (" 0.00 0.34 1.00", [" 0.00", " 0.34", " 1.00"]),
+        ('"10": 1352', ['"', "10", '":', " 13", "5", "2"]),
+        (" 0.345", [" 0.34", "5"]),
+        ("3 | 60 8\n10 | 5\n", ["3", " |", " 60", " 8", "\n", "10", " |", " 5", "\n"]),
+    ],
+)
+def test_a_number_is_one_token_and_so_is_what_a_corpus_repeats_between_two(text, words):
+    tokenizer = build_tokenizer(['3 | 60 8\n10 | 5\n"7": 2'] * 3)
+    assert [tokenizer.decode(i) for i in tokenizer(text, add_special_tokens=False)["input_ids"]] == words
+
+
+def test_the_engineers_table_and_reply_have_about_a_token_a_number():
+    pairs = examples(9, 60)
+    tokenizer = build_tokenizer([text for pair in pairs for text in pair])
+    for prompt, reply in pairs:
+        assert len(tokenizer(reply, add_special_tokens=False)["input_ids"]) < 70  # of them 24 ratios and 8 sizes
+        numbers = len(re.findall("[0-9]+", prompt))
+        assert len(tokenizer(prompt, add_special_tokens=False)["input_ids"]) < 1.8 * numbers + 60
 
 
 def test_the_answer_and_its_end_are_learnt_and_the_prompt_is_not(tokenizer):
