@@ -43,7 +43,7 @@ class Grammar:
         return Mask(self._xgrammar, matchers, prompt, self._words)
 
 
-class Mask(LogitsProcessor):  # type: ignore[misc]
+class Mask(LogitsProcessor):
     """Gives every token that a row must not say next the logit minus infinity; rows can be left out on the way."""
 
     def __init__(self, xgrammar: Any, matchers: list[Any], prompt: int, words: int) -> None:
