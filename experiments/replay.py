@@ -31,10 +31,11 @@ def main(parsed: argparse.Namespace) -> int:
     run = parsed.run.absolute()
     if not (run / RECIPE).is_file():
         raise RunFolderError(f"there is no run in {parsed.run}")
-    recipe = load(str(run / RECIPE), parsed.set)
+    asked_preview = [] if parsed.preview is None else [f"engineer.preview={parsed.preview}"]
+    recipe = load(str(run / RECIPE), [*parsed.set, *asked_preview])
     if not (run / stage_folder(parsed.stage) / "eval").is_dir():
         raise RunFolderError(f"stage {parsed.stage} of {parsed.run} has not been evaluated; choose another --stage")
-    preview = parsed.preview if parsed.preview is not None else recipe.engineer.preview or _PREVIEW
+    preview = recipe.engineer.preview if asked_preview else recipe.engineer.preview or _PREVIEW
     asked = [
         _with(recipe, name=name, variant=variant, preview=preview, samples=0)
         for name in parsed.engineer or [recipe.engineer.name]
