@@ -234,7 +234,8 @@ def _asking(recipe: Recipe, stage: int | None) -> dict[str, Any]:
         "validation": _path(_folder(stage), "eval", f"{VALIDATION}.parquet"),
         "num_agents": recipe.num_agents,
         "seed": derive_seed(recipe.seed, "engineer", -1 if stage is None else stage),
-        "details": _details(recipe),
+        # Only where they are told: what an engineer never reads must not make its step out of date.
+        "details": _details(recipe) if "Tf" in recipe.engineer.variant else {},
     }
 
 
