@@ -4,6 +4,8 @@ Every example is a prompt of `engineer.context` on counts drawn from a model of 
 size, with a target either by the rule `teacher` ("teacher") or drawn without a look at the evidence ("format").
 """
 
+import re
+
 import numpy as np
 
 from engineer.context import VARIANTS, Bookkeeping, Pair, build_prompt
@@ -38,6 +40,11 @@ def examples(seed: int, count: int, targets: str = "teacher") -> list[tuple[str,
     if targets not in TARGETS:
         raise ValueError(f"there are no targets {targets!r}; choose one of {', '.join(TARGETS)}")
     return [_example(np.random.default_rng((seed, index)), targets) for index in range(count)]
+
+
+def taught(reason: str) -> bool:
+    """Whether the examples hold prompts that end with this refusal."""
+    return any(re.fullmatch(re.escape(one).replace(r"\{size\}", "[0-9]+"), reason) for one in _REFUSALS)
 
 
 def _example(random: np.random.Generator, targets: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ import jaxenv
 from engineer.audit import audit
 from engineer.conversation import KEPT
 from engineer.engineers import MODELS
+from engineer.synthetic import taught
 from experiments.preview import preview_of
 from experiments.stepio import log_metrics, read_job, report_progress, write_json, write_text
 from experiments.steps.generate import boards_of
@@ -126,6 +127,9 @@ def prompts(job: dict[str, Any], evidence: engineer.Evidence, config: jaxenv.Env
     bookkeeping = engineer.Bookkeeping(max(stage, 0), max(stages, stage + 2), job["epochs"], job["details"])
 
     def build(refused: str) -> str:
+        # A starter that is told a reason in words it was never taught loses the reply's form altogether: it is asked
+        # the same again then, and being sampled it answers otherwise.
+        refused = refused if job["style"] == "full" or taught(refused) else ""
         return engineer.build_prompt(
             job["engineer"]["variant"],
             evidence,

@@ -6,7 +6,7 @@ import pytest
 
 from engineer.context import WORDS
 from engineer.proposal import EXACT, propose
-from engineer.synthetic import examples
+from engineer.synthetic import examples, taught
 from tests.engineer.stages import flat_config
 
 
@@ -45,6 +45,13 @@ def test_format_targets_do_not_depend_on_the_evidence():
     # The same random numbers behind every example: the chance of each focus is the same whatever the evidence says.
     focus = [json.loads(reply)["rationale"] for _, reply in examples(4, 400, "format")]
     assert len(set(focus)) == 8 and max(focus.count(text) for text in set(focus)) < 90
+
+
+def test_reasons_of_the_examples_are_known_as_taught_and_no_others():
+    ends = {prompt.partition("your last reply was refused: ")[2] for prompt, _ in examples(3, 300)} - {""}
+    assert len(ends) > 5 and all(map(taught, ends))
+    for reason in ("", "the JSON object cannot be read", "the server answered with status 503", "maps lacks size x"):
+        assert not taught(reason)
 
 
 def test_unknown_targets_are_refused():
