@@ -8,7 +8,7 @@ import numpy as np
 import engineer
 import jaxenv
 from experiments.steps.generate import boards_of
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.prompts import render
 from policy.samplers import Sampler
 from policy.texts import verify_texts

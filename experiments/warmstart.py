@@ -17,9 +17,9 @@ import numpy as np
 import jaxenv
 from engineer.synthetic import examples
 from experiments.boardtext import board_pairs
+from jaxenv.batches import take, to_numpy
 from jaxenv.candidates import CHUNK, draw
 from jaxenv.canonical import canonical_hash, in_split
-from jaxenv.filling import take, to_numpy
 from jaxenv.types import Limits
 from policy.starter import Pair, Schedule
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
+from jaxenv.batches import fitted, take
 from jaxenv.canonical import BUCKETS, SPLITS, UInt64s
 from jaxenv.judging import Fate, choose
-from jaxenv.labelling import Labelled, Range, fitted
+from jaxenv.labelling import Labelled, Range
 from jaxenv.quotas import Part
 from jaxenv.sifting import Class
 from jaxenv.types import Instances, Limits, Solutions
@@ -27,28 +27,6 @@ BOARDS_PER_WINDOW = 16  # one window more for so many boards wanted
 _LEAST = 64  # candidates of the split labelled at once
 
 Taken = tuple[Instances, Solutions, UInt64s]  # NumPy boards, their labels and hashes
-
-
-def to_numpy(tree: Any) -> Any:
-    return jax.tree.map(np.asarray, tree)
-
-
-def take(tree: Any, rows: NDArray[Any] | slice) -> Any:
-    return jax.tree.map(lambda leaf: leaf[rows], tree)
-
-
-def concatenate(pieces: list[tuple[Instances, Solutions]]) -> tuple[Instances, Solutions]:
-    """Join NumPy sets; plans get the longest horizon among them."""
-    horizon = max(solutions.plans.actions.shape[-1] for _, solutions in pieces)
-
-    def widen(solutions: Solutions) -> Solutions:
-        more = horizon - solutions.plans.actions.shape[-1]
-        actions = np.pad(np.asarray(solutions.plans.actions), ((0, 0), (0, 0), (0, more)))  # Action.WAIT is 0
-        return solutions.replace(plans=solutions.plans.replace(actions=actions))  # type: ignore[attr-defined, no-any-return]
-
-    widened = [(instances, widen(solutions)) for instances, solutions in pieces]
-    joined: tuple[Instances, Solutions] = jax.tree.map(lambda *leaves: np.concatenate(leaves), *widened)
-    return joined
 
 
 class Filler:

@@ -7,14 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxenv.batches import concatenate, fitted, take
 from jaxenv.candidates import CHUNK
 from jaxenv.canonical import UInt64s, check_split
 from jaxenv.config import EnvConfig
 from jaxenv.dataset import Dataset
 from jaxenv.errors import GenerationError
-from jaxenv.filling import WINDOW, Filler, Taken, concatenate, take
+from jaxenv.filling import WINDOW, Filler, Taken
 from jaxenv.judging import new_table
-from jaxenv.labelling import Labeller, fitted
+from jaxenv.labelling import Labeller
 from jaxenv.multihost import Hosts
 from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
 from jaxenv.types import MIN_SIZE, Limits

@@ -10,7 +10,6 @@ searched, up to `max_steps`. Pair tables cost as much as many thousand steps, so
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numba
 import numpy as np
 from numba import njit
 
+from jaxenv.compiled import fingerprint
 from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, can_get_home
 from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, link_cells, number_cells
 from jaxenv.host_label import Tables, costs, label_board
@@ -138,34 +138,20 @@ def _solve_some(  # type: ignore[no-untyped-def]
             _write_solution(b, board, singles, result, path, cells, out)
 
 
-def _source_fingerprint() -> int:
-    """One number for all sources that are compiled together."""
-    here = Path(__file__)
-    digest = sha256()
-    for path in sorted(here.parent.glob("host_*.py")):
-        digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:7], "little")
-
-
-def _cached_entry(fingerprint: int) -> Any:
-    """The compiled entry, cached between processes.
-
-    Numba looks only at the file of a cached function to see whether it changed, not at the functions it calls: a label
-    could come from code that is no longer there. What a function closes over is part of the cache's key, though; so
-    only this entry is cached, and it closes over the fingerprint of all sources.
-    """
+def _cached_entry(made_from: int) -> Any:
+    """The compiled entry, cached as `jaxenv.compiled` says."""
 
     @njit(cache=True, nogil=True)
     def entry(  # type: ignore[no-untyped-def]
         boards, size, num_agents, holes, starts, goals, by_makespan, cost_alone, max_steps, thorough, out
     ):
         _solve_some(boards, size, num_agents, holes, starts, goals, by_makespan, cost_alone, max_steps, thorough, out)
-        return fingerprint
+        return made_from
 
     return entry
 
 
-_FINGERPRINT = _source_fingerprint()
+_FINGERPRINT = fingerprint(sorted(path.stem for path in Path(__file__).parent.glob("host_*.py")))
 _entry = _cached_entry(_FINGERPRINT)
 
 

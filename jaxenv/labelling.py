@@ -15,13 +15,14 @@ import numpy as np
 from jax.sharding import Mesh
 from numpy.typing import NDArray
 
+from jaxenv.batches import joined, replaced, solutions_of, take, to_numpy
 from jaxenv.canonical import UInt64s
 from jaxenv.host_engine import host_solve
 from jaxenv.judging import Fate
 from jaxenv.multihost import Hosts
 from jaxenv.sifting import Block, Class, sift, sift_by_jax
 from jaxenv.solve import solve
-from jaxenv.types import HORIZONS, MIN_SIZE, Instances, Plans, Solutions, Status
+from jaxenv.types import MIN_SIZE, Instances, Plans, Solutions, Status
 
 # Search steps per board. What needs more is left undetermined, and counted.
 MAX_STEPS = 200_000
@@ -111,7 +112,7 @@ class Labeller:
     def _finish(self, classes: Sequence[Class], blocks: Sequence[Block]) -> list[Labelled]:
         """Solve all that is left open, together, and write down what came out."""
         rows = [np.flatnonzero(~block.easy) for block in blocks]
-        left = [jax.tree.map(lambda leaf, r=r: leaf[r], block.boards) for r, block in zip(rows, blocks, strict=True)]
+        left = [take(block.boards, r) for r, block in zip(rows, blocks, strict=True)]
         found = (
             self._solve(jax.tree.map(lambda *leaves: np.concatenate(leaves), *left)) if sum(map(len, left)) else None
         )
@@ -121,7 +122,7 @@ class Labeller:
             if found is not None and len(some):
                 part = slice(at, at + len(some))
                 at += len(some)
-                solutions = _merge(solutions, some, jax.tree.map(lambda leaf, p=part: leaf[p], found))
+                solutions = replaced(solutions, some, take(found, part))
             optimal = solutions.status == Status.OPTIMAL
             fates = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED).astype(np.int8)
             fates[solutions.status == Status.UNSOLVABLE] = Fate.UNSOLVABLE
@@ -134,45 +135,30 @@ class Labeller:
     def _solve(self, boards: Instances) -> Solutions:
         if not self.by_jax or (self.engine != "device" and jax.default_backend() == "cpu"):
             return _by_host(boards, self.objective)
-        pieces = [self._solve_batch(boards, at) for at in range(0, len(boards), _BATCHES[-1])]
-        longest = max(piece.plans.actions.shape[-1] for piece in pieces)
-        joined: Solutions = jax.tree.map(
-            lambda *leaves: np.concatenate(leaves), *(_widened(piece, longest) for piece in pieces)
-        )
-        return joined
+        return joined([self._solve_batch(boards, at) for at in range(0, len(boards), _BATCHES[-1])])
 
     def _solve_batch(self, boards: Instances, at: int) -> Solutions:
         """The device does the bulk, and the host always finishes: a set must not depend on the engine."""
-        some: Instances = jax.tree.map(lambda leaf: leaf[at : at + _BATCHES[-1]], boards)
+        some: Instances = take(boards, slice(at, at + _BATCHES[-1]))
         count = len(some)
         more = _idle_boards(next(batch for batch in _BATCHES if count <= batch) - count, some)
         batch = jax.tree.map(lambda *leaves: np.concatenate(leaves), some, more)
         if self.engine != "device":
-            found = _to_numpy(solve(batch, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS))
-            labelled: Solutions = jax.tree.map(lambda leaf: leaf[:count], found)
+            found = to_numpy(solve(batch, engine=self.engine, objective=self.objective, max_steps=MAX_STEPS))
+            labelled: Solutions = take(found, slice(count))
             return labelled
-        found = _to_numpy(solve(batch, engine="device", objective=self.objective))
-        labelled = jax.tree.map(lambda leaf: leaf[:count], found)
+        found = to_numpy(solve(batch, engine="device", objective=self.objective))
+        labelled = take(found, slice(count))
         left = np.flatnonzero(labelled.status == Status.UNDETERMINED)
         if not len(left):
             return labelled
-        rest = jax.tree.map(lambda leaf: leaf[left], some)
-        return _merge(labelled, left, _by_host(rest, self.objective))
+        return replaced(labelled, left, _by_host(take(some, left), self.objective))
 
 
 def _by_host(boards: Instances, objective: str) -> Solutions:
     """`solve` by the host engine, without the way to JAX and back, which compiles for every other number of boards."""
     arrays = (boards.size, boards.num_agents, boards.holes, boards.starts, boards.goals)
-    found = host_solve(*arrays, objective, MAX_STEPS)  # type: ignore[arg-type]
-    outcome = np.zeros(len(boards), np.int32)
-    plans: dict[str, Any] = {"actions": found.pop("actions"), "lengths": found.pop("lengths"), "outcome": outcome}
-    optimal = found["status"] == Status.OPTIMAL
-    labels: dict[str, Any] = {**found, "interacts": optimal & (found[objective] > found["single_path_bound"])}
-    return Solutions(**labels, plans=Plans(**plans))
-
-
-def _to_numpy(tree: Any) -> Any:
-    return jax.tree.map(np.asarray, tree)
+    return solutions_of(host_solve(*arrays, objective, MAX_STEPS), objective)  # type: ignore[arg-type]
 
 
 def _cut(whole: Range, step: int) -> list[Range]:
@@ -218,37 +204,6 @@ def _easy(block: Block, objective: str) -> Solutions:
         "outcome": np.zeros(len(easy), np.int32),
     }
     return Solutions(**labels, plans=Plans(**plans))
-
-
-def _widened(solutions: Solutions, horizon: int) -> Solutions:
-    """With room for plans of `horizon` steps at least; Action.WAIT is 0."""
-    actions = np.asarray(solutions.plans.actions)
-    more = max(0, horizon - actions.shape[-1])
-    padded = np.pad(actions, ((0, 0), (0, 0), (0, more)))
-    return solutions.replace(plans=solutions.plans.replace(actions=padded))  # type: ignore[attr-defined, no-any-return]
-
-
-def _merge(into: Solutions, rows: NDArray[Any], found: Solutions) -> Solutions:
-    """`into` with these rows replaced."""
-    horizon = max(into.plans.actions.shape[-1], found.plans.actions.shape[-1])
-    into, found = _widened(into, horizon), _widened(found, horizon)
-
-    def put(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-        old = np.array(old)
-        old[rows] = new
-        return old
-
-    merged: Solutions = jax.tree.map(put, into, found)
-    return merged
-
-
-def fitted(solutions: Solutions) -> Solutions:
-    """Plans cut to the smallest horizon that holds them."""
-    longest = int(np.asarray(solutions.plans.lengths).max(initial=0))
-    horizon = next(steps for steps in HORIZONS if longest <= steps)
-    widened = _widened(solutions, horizon)
-    actions = widened.plans.actions[:, :, :horizon]
-    return widened.replace(plans=widened.plans.replace(actions=actions))  # type: ignore[attr-defined, no-any-return]
 
 
 def _idle_boards(boards: int, like: Instances) -> Instances:

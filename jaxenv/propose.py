@@ -26,34 +26,22 @@ def _turn(x0: Any, x1: Any, distance: Any) -> Any:
 
 
 @numba.njit(nogil=True)
+def _four_turns(x0: Any, x1: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    x0, x1 = _turn(x0, x1, a)
+    x0, x1 = _turn(x0, x1, b)
+    x0, x1 = _turn(x0, x1, c)
+    return _turn(x0, x1, d)
+
+
+@numba.njit(nogil=True)
 def threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> Any:
     """Threefry-2x32 with 20 rounds (Salmon and others, 2011), which is what JAX's default keys are."""
     k2 = np.uint32(k0 ^ k1 ^ _PARITY)
-    x0, x1 = np.uint32(x0 + k0), np.uint32(x1 + k1)
-    x0, x1 = _turn(x0, x1, 13)
-    x0, x1 = _turn(x0, x1, 15)
-    x0, x1 = _turn(x0, x1, 26)
-    x0, x1 = _turn(x0, x1, 6)
-    x0, x1 = np.uint32(x0 + k1), np.uint32(x1 + k2 + np.uint32(1))
-    x0, x1 = _turn(x0, x1, 17)
-    x0, x1 = _turn(x0, x1, 29)
-    x0, x1 = _turn(x0, x1, 16)
-    x0, x1 = _turn(x0, x1, 24)
-    x0, x1 = np.uint32(x0 + k2), np.uint32(x1 + k0 + np.uint32(2))
-    x0, x1 = _turn(x0, x1, 13)
-    x0, x1 = _turn(x0, x1, 15)
-    x0, x1 = _turn(x0, x1, 26)
-    x0, x1 = _turn(x0, x1, 6)
-    x0, x1 = np.uint32(x0 + k0), np.uint32(x1 + k1 + np.uint32(3))
-    x0, x1 = _turn(x0, x1, 17)
-    x0, x1 = _turn(x0, x1, 29)
-    x0, x1 = _turn(x0, x1, 16)
-    x0, x1 = _turn(x0, x1, 24)
-    x0, x1 = np.uint32(x0 + k1), np.uint32(x1 + k2 + np.uint32(4))
-    x0, x1 = _turn(x0, x1, 13)
-    x0, x1 = _turn(x0, x1, 15)
-    x0, x1 = _turn(x0, x1, 26)
-    x0, x1 = _turn(x0, x1, 6)
+    x0, x1 = _four_turns(np.uint32(x0 + k0), np.uint32(x1 + k1), 13, 15, 26, 6)
+    x0, x1 = _four_turns(np.uint32(x0 + k1), np.uint32(x1 + k2 + np.uint32(1)), 17, 29, 16, 24)
+    x0, x1 = _four_turns(np.uint32(x0 + k2), np.uint32(x1 + k0 + np.uint32(2)), 13, 15, 26, 6)
+    x0, x1 = _four_turns(np.uint32(x0 + k0), np.uint32(x1 + k1 + np.uint32(3)), 17, 29, 16, 24)
+    x0, x1 = _four_turns(np.uint32(x0 + k1), np.uint32(x1 + k2 + np.uint32(4)), 13, 15, 26, 6)
     return np.uint32(x0 + k2), np.uint32(x1 + k0 + np.uint32(5))
 
 

@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from jaxenv.batches import concatenate
 from jaxenv.canonical import UInt64s, encode, words_of
 from jaxenv.card import Tally, add, tally
 from jaxenv.dataset import HASHED
-from jaxenv.filling import Taken, concatenate
+from jaxenv.filling import Taken
 from jaxenv.storage import to_table
 from jaxenv.types import Limits
 

@@ -5,8 +5,6 @@ in it but the easy boards: compiled (`sift`), on the CPU; and JAX (`sift_by_jax`
 """
 
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from jaxenv.bitmap import WIDTH
 from jaxenv.candidates import draw
 from jaxenv.canonical import BUCKETS, SPLITS, board_hash, canonical_hash, hash_rows, in_split
+from jaxenv.compiled import fingerprint
 from jaxenv.judging import Fate, contains
 from jaxenv.propose import propose, race_table, word_numbers
 from jaxenv.quotas import Part
@@ -220,15 +219,9 @@ _OPEN, _UNPLACED, _OTHER_SPLIT, _DUPLICATE, _OTHER_CLASS, _TAKEN = (
 )
 
 
-def _source_fingerprint() -> int:
-    """One number for all sources that are compiled together (see `jaxenv.host_engine`, whose way this is)."""
-    digest = sha256()
-    for name in ("bitmap", "candidates", "canonical", "judging", "propose", "shortest", "sifting"):
-        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
-    return int.from_bytes(digest.digest()[:7], "little")
+def _cached_entry(made_from: int) -> Any:
+    """The compiled entry, cached as `jaxenv.compiled` says."""
 
-
-def _cached_entry(fingerprint: int) -> Any:
     @numba.njit(cache=True, nogil=True)
     def entry(  # type: ignore[no-untyped-def]
         k0, k1, first, size, holes_low, holes_more, num_agents, rare, numbers, races, needs_wait, buckets, low, high,
@@ -238,10 +231,10 @@ def _cached_entry(fingerprint: int) -> Any:
             k0, k1, first, size, holes_low, holes_more, num_agents, rare, numbers, races, needs_wait, buckets, low,
             high, seen, fate, hashes, row, maps, starts, goals, easy, actions, lengths,
         )  # fmt: skip
-        return fingerprint, used
+        return made_from, used
 
     return entry
 
 
-_FINGERPRINT = _source_fingerprint()
+_FINGERPRINT = fingerprint(("bitmap", "candidates", "canonical", "judging", "propose", "shortest", "sifting"))
 _entry = _cached_entry(_FINGERPRINT)

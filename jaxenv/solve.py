@@ -4,17 +4,16 @@ Both costs are always labelled; `objective` decides which of them `lower_bound`,
 `needs_wait` and the plans speak of. How the search works and why it is exact: `jaxenv.host_search`.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxenv.batches import fitted, solutions_of
 from jaxenv.device_engine import DEFAULT_MAX_STEPS, device_solve
 from jaxenv.errors import InstanceError, JaxenvError
 from jaxenv.host_engine import host_solve
 from jaxenv.host_graph import MAX_AGENTS, MAX_CELLS
-from jaxenv.types import HORIZONS, Instances, Plans, Solutions, Status
+from jaxenv.types import Instances, Solutions, Status
 
 OBJECTIVES = ("sum_of_costs", "makespan")
 ENGINES = ("auto", "host", "device")
@@ -59,20 +58,8 @@ def solve(
             left = (size[rest], num_agents[rest], holes[rest], starts[rest], goals[rest])
             for name, values in host_solve(*left, objective, max_steps).items():
                 found[name][rest] = values
-    longest = int(found["lengths"].max(initial=0))
-    horizon = next(t for t in HORIZONS if longest <= t)
-    cost = found[objective]
-    optimal = found["status"] == Status.OPTIMAL
-    arrays: dict[str, Any] = {
-        name: jnp.asarray(found[name])
-        for name in ("status", "sum_of_costs", "makespan", "lower_bound", "single_path_bound", "needs_wait")
-    }
-    plans = Plans(
-        actions=jnp.asarray(found["actions"][:, :, :horizon]),
-        lengths=jnp.asarray(found["lengths"]),
-        outcome=jnp.zeros(len(size), jnp.int32),
-    )
-    return Solutions(interacts=jnp.asarray(optimal & (cost > found["single_path_bound"])), plans=plans, **arrays)
+    solutions: Solutions = jax.tree.map(jnp.asarray, fitted(solutions_of(found, objective)))
+    return solutions
 
 
 def _quick(max_steps: int | None) -> int:

@@ -16,7 +16,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.models.utils import unwrap_model_for_generation
 
 import jaxenv
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.batching import sort_and_trim
 from policy.decoding import sample
 from policy.prompts import canonical_answer, render

@@ -13,7 +13,7 @@ from experiments.boardfile import read_boards
 from experiments.errors import ExperimentError
 from experiments.gif import draw_gif
 from experiments.stepio import read_job, write_text
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.texts import read_texts
 
 

@@ -24,7 +24,7 @@ from experiments.chunks import Chunks, parts
 from experiments.plan import derive_seed
 from experiments.runfolder import digest_of
 from experiments.stepio import log_metrics, read_job, report_progress
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.prompts import render
 from policy.samplers import Sampler, load_sampler
 from policy.texts import verify_texts

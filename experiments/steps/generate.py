@@ -13,8 +13,8 @@ import jax
 
 import jaxenv
 from experiments.stepio import log_metrics, read_job, report_progress
+from jaxenv.batches import take
 from jaxenv.benchmarks import benchmark, order_of_set
-from jaxenv.filling import take
 from jaxenv.generate import Order, order_of
 from jaxenv.streaming import stream
 

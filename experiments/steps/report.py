@@ -11,8 +11,8 @@ from experiments.reports.single import write_report
 from experiments.reports.source import Run
 from experiments.stepio import read_job
 from experiments.tables import Table
+from jaxenv.batches import take, to_numpy
 from jaxenv.draw import draw_board, draw_plan
-from jaxenv.filling import take, to_numpy
 from policy.texts import read_texts, verify_texts
 
 

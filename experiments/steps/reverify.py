@@ -13,7 +13,7 @@ import numpy as np
 import jaxenv
 from experiments.stepio import read_job, report_progress, write_text
 from experiments.tables import Table, read_table
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.texts import verify_texts
 
 _COMPARED = ("label", "valid", "optimal", "sum_of_costs", "makespan", "gap")

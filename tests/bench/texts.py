@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxenv
 from experiments.profiling import setting, timed
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.prompts import canonical_answer
 from policy.texts import verify_texts
 from tests.slow import rows as store

@@ -5,7 +5,7 @@ import pytest
 
 import jaxenv
 from experiments.boardtext import board_pairs, turn_actions, turn_cells, turn_map, walk_alone
-from jaxenv.filling import take, to_numpy
+from jaxenv.batches import take, to_numpy
 from policy.compact import parse_compact
 
 MAP = ["..H..", ".H...", "...H.", "H....", "....."]

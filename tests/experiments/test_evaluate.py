@@ -33,7 +33,7 @@ class Player:
     """Answers boards with their optimal plans when greedy; sampled answers are right for every second seed."""
 
     def __init__(self, folder):
-        from jaxenv.filling import to_numpy
+        from jaxenv.batches import to_numpy
         from policy.prompts import render
 
         loaded = jaxenv.Dataset.load(folder)

@@ -10,7 +10,7 @@ import pytest
 import jaxenv
 from experiments.recipe import load
 from experiments.run import main
-from jaxenv.filling import to_numpy
+from jaxenv.batches import to_numpy
 from policy.prompts import canonical_answer
 from policy.texts import verify_texts
 

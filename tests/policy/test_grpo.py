@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxenv
-from jaxenv.filling import to_numpy
+from jaxenv.batches import to_numpy
 from jaxenv.types import Label
 from policy.errors import RewardError
 from policy.grpo import BoardReward, RewardSettings, grpo_config
