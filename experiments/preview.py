@@ -10,7 +10,7 @@ import jaxenv
 from experiments.steps.generate import boards_of
 from jaxenv.batches import take, to_numpy
 from policy.prompts import render
-from policy.samplers import Sampler
+from policy.sampling import Sampler
 from policy.texts import verify_texts
 
 

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from transformers import (
@@ -17,38 +16,10 @@ from transformers import (
 from policy.constrained import Grammar
 from policy.decoding import sample
 from policy.errors import PolicyError
+from policy.sampling import Completion, Prompt, Sampler, messages_of
 from policy.starter import MODELS
 
 SHIPPED = ("starter", "starter-format")
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What the model answered to one message."""
-
-    text: str
-    tokens: int  # the end token included
-    truncated: bool  # the limit came before the end token
-
-
-class Sampler(Protocol):
-    """Answers user messages; the chat template around them is the sampler's business."""
-
-    def generate(
-        self,
-        prompts: Sequence[str],
-        *,
-        max_tokens: int,
-        temperature: float,
-        seed: int,
-        schema: Mapping[str, Any] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[Completion]:
-        """One completion per prompt, in the same order; temperature 0 is greedy.
-
-        With a JSON schema nothing but JSON of it can be said (`policy.constrained`); an answer may still be truncated.
-        """
-        ...
 
 
 def resolve_model(spec: str) -> str:
@@ -91,7 +62,7 @@ class TransformersSampler:
 
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[Prompt],
         *,
         max_tokens: int,
         temperature: float,
@@ -99,12 +70,10 @@ class TransformersSampler:
         schema: Mapping[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Completion]:
-        """See `Sampler.generate`."""
+        """See `policy.sampling.Sampler`."""
         torch.manual_seed(seed)
         texts = [
-            self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
-            )
+            self._tokenizer.apply_chat_template(messages_of(prompt), tokenize=False, add_generation_prompt=True)
             for prompt in prompts
         ]
         ids = self._tokenizer(texts, add_special_tokens=False)["input_ids"]

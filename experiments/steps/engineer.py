@@ -26,7 +26,8 @@ from experiments.preview import preview_of
 from experiments.stepio import log_metrics, read_job, report_progress, write_json, write_text
 from experiments.steps.generate import boards_of
 from experiments.tables import read_table
-from policy.samplers import Sampler, load_sampler
+from policy.samplers import load_sampler
+from policy.sampling import Sampler
 
 REFUSED = "refused"
 _BATCH = 16

@@ -26,7 +26,8 @@ from experiments.runfolder import digest_of
 from experiments.stepio import log_metrics, read_job, report_progress
 from jaxenv.batches import take, to_numpy
 from policy.prompts import render
-from policy.samplers import Sampler, load_sampler
+from policy.samplers import load_sampler
+from policy.sampling import Sampler
 from policy.texts import verify_texts
 
 _BATCHES = 2  # in a chunk

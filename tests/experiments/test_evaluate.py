@@ -15,7 +15,7 @@ from experiments.run import main as run_main
 from experiments.steps import evaluate
 from experiments.tables import read_table
 from policy.prompts import canonical_answer
-from policy.samplers import Completion
+from policy.sampling import Completion
 
 COUNT, BATCH = 20, 4
 
