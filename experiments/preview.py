@@ -46,6 +46,7 @@ def preview_of(sampler: Sampler, config: jaxenv.EnvConfig, job: dict[str, Any]) 
             [completion.text for completion in completions],
             style=job["style"],
             truncated=truncated,
+            thinking=job["sampler"]["thinking"],
             objective=job["objective"],
         )
     )

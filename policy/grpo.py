@@ -24,6 +24,7 @@ from policy.rehearsal import Rehearsal
 from policy.reward import free_budget, reward_parts, update_ability
 from policy.samplers import load_model
 from policy.texts import verify_texts
+from policy.vllm_training import fitted
 
 LogMetrics = Callable[[dict[str, Any]], None]
 Progress = Callable[[int, int, dict[str, float]], None]
@@ -40,6 +41,7 @@ class RewardSettings:
     think_budget: int = 0
     rho: float = 0.5
     gap_max: float = 1.0
+    thinking: bool = False  # the model was asked to think first
 
 
 @dataclass
@@ -80,6 +82,7 @@ class BoardReward:
             [c if isinstance(c, str) else c[-1]["content"] for c in completions],
             style=self.style,
             truncated=truncated,
+            thinking=self.settings.thinking,
             objective=self.objective,
         )
         valid, gap = np.asarray(verdicts.valid), np.asarray(verdicts.gap)
@@ -225,19 +228,20 @@ def train_stage(
         ability=prior_valid,
     )
     args = grpo_config(grpo, work=work, max_tokens=settings.max_tokens, seed=seed)
-    trainer = RehearsingTrainer(
-        model=model,
-        processing_class=tokenizer,
-        reward_funcs=reward,
-        args=args,
-        train_dataset=TextDataset.from_dict(
-            {
-                "prompt": [[{"role": "user", "content": text}] for text in render(boards.instances, style)],
-                "board": list(range(len(boards))),
-            }
-        ),
-        callbacks=[_Log(reward, log, progress)],
-    )
+    with fitted(args):
+        trainer = RehearsingTrainer(
+            model=model,
+            processing_class=tokenizer,
+            reward_funcs=reward,
+            args=args,
+            train_dataset=TextDataset.from_dict(
+                {
+                    "prompt": [[{"role": "user", "content": text}] for text in render(boards.instances, style)],
+                    "board": list(range(len(boards))),
+                }
+            ),
+            callbacks=[_Log(reward, log, progress)],
+        )
     if rehearsal_pairs and rehearsal_weight > 0:
         trainer.rehearsal = Rehearsal(tokenizer, rehearsal_pairs, rehearsal_weight, rehearsal_batch, seed)
     checkpoint = get_last_checkpoint(str(work)) if work.exists() else None
