@@ -73,24 +73,28 @@ PIECES = [
     *("The plan is safe.\n", "so agent 1 waits: ", "cost 4\n", "Infinity", "null", "\\n", "\\u", "0" * 300),
 ]
 BOARD_WORDS = vocabulary()
+MOVES = [word for word in BOARD_WORDS if ">" in word]
 
 
 def _list(draw):
-    return draw.choice(JOINTS).join(draw.choices(WORDS[: draw.choice([5, 12, len(WORDS)])], k=draw.randrange(9)))
+    return draw.choice(JOINTS[: draw.choice([4, 4, 4, len(JOINTS)])]).join(
+        draw.choices(WORDS[: draw.choice([5, 5, 5, 9, len(WORDS)])], k=draw.randrange(9))
+    )
 
 
 def _lines(draw, agents):
     label = draw.choice(
         ["Agent {}: ", "**Agent {}:** ", "agent_{} = ", "- Robot {}: ", "{}. ", "Agent {}'s plan: ", "Agent {}:\n"]
     )
-    shown = list(range(draw.choice([0, 0, 0, 1]), agents + draw.choice([0, 0, 0, -1, 1])))
+    shown = list(range(draw.choice([0] * 9 + [1]), agents + draw.choice([0] * 8 + [-1, 1])))
     if draw.random() < 0.1:
         draw.shuffle(shown)
     return draw.choice(["\n", "\n", "\r\n", "; "]).join(label.format(agent) + _list(draw) for agent in shown)
 
 
 def _json(draw, agents):
-    lists = [draw.choices(WORDS, k=draw.randrange(5)) for _ in range(agents)]
+    words = WORDS[: draw.choice([7, 7, 9, len(WORDS)])]
+    lists = [draw.choices(words, k=draw.randrange(5)) for _ in range(agents)]
     shapes = [
         lists,
         {str(agent): listed for agent, listed in enumerate(lists)},
@@ -103,7 +107,9 @@ def _json(draw, agents):
 
 
 def _compact(draw, agents):
-    return "".join(draw.choices(BOARD_WORDS, k=draw.randrange(40)))
+    if draw.random() < 0.3:
+        return "".join(draw.choices(BOARD_WORDS, k=draw.randrange(40)))
+    return "".join(draw.choices(MOVES, k=agents * draw.randrange(12) + draw.choice([0, 0, 0, 1])))
 
 
 def _rubbish(draw, agents):
@@ -122,7 +128,7 @@ def invented(draw):
     """The kind of an answer, the answer, the board's agents, the style and whether thinking was asked for."""
     agents, kind = draw.randrange(1, 6), draw.choices(list(KINDS), _OFTEN)[0]
     text = KINDS[kind](draw, agents)
-    for _ in range(draw.choice([0, 0, 1, 2, 6])):
+    for _ in range(draw.choice([0, 0, 0, 0, 1, 1, 2, 6])):
         at = draw.randrange(len(text) + 1)
         how = draw.randrange(5)
         if how == 0:
@@ -135,8 +141,9 @@ def invented(draw):
             text = text[:at] + KINDS[draw.choice(list(KINDS)[:4])](draw, agents) + text[at:]
         else:
             text = f"<think>{text[:at]}</think>{text[at:]}"
-    style = "compact" if kind == "compact" and draw.random() < 0.8 else draw.choice(STYLES)
-    return kind, text, agents, style, draw.random() < 0.2
+    own = "compact" if kind == "compact" else "full"
+    style = own if draw.random() < 0.85 else draw.choice(STYLES)
+    return kind, text, agents, style, draw.random() < 0.1
 
 
 def read(text, agents, style, thinking):

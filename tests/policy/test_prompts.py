@@ -74,7 +74,7 @@ QWEN3 = (
 PREFILLED = QWEN3.partition("{% if enable_thinking")[0] + "{{ '<think>\n' }}{% endif %}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tokenizer():
     return AutoTokenizer.from_pretrained(resolve_model("starter"))
 
