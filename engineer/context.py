@@ -20,7 +20,7 @@ from jaxenv.schema import FIELDS, SIZES
 
 VARIANTS = {"V1": "F", "V2": "FG", "V3": "FGH0", "V4": "FGH", "V5": "FGHS", "V6": "FGHT"}
 # Most words of a prompt, by style and variant; any other set of modules may have as many as the style's largest. Over
-# budget the oldest pairs of H, then the oldest sayings of S, are left out. Words, since every model's tokens are others:
+# budget the oldest pairs of H, then the oldest sayings of S, are left out. Words, since each model has its own tokens:
 # the starter's are at most one a word. Its examples keep to these numbers, so that it reads no longer prompt than it
 # was taught.
 WORDS = {
