@@ -29,7 +29,10 @@ class Rehearsal:
     def loss(self, model: PreTrainedModel) -> torch.Tensor:
         """Mean cross entropy per answer token of the next few pairs."""
         rows = self._random.choice(len(self._encoded), size=min(self._batch, len(self._encoded)), replace=False)
-        ids, labels = pad_batch([self._encoded[row] for row in rows], self._pad)
-        logits = model(input_ids=ids.to(model.device)).logits[:, :-1]
-        wanted = labels[:, 1:].to(model.device)
+        drawn = [self._encoded[row] for row in rows]
+        ids, labels = pad_batch(drawn, self._pad)
+        # The head is the widest layer, and no prompt has a label.
+        answers = ids.shape[1] - min(prompt for _, prompt in drawn)
+        logits = model(input_ids=ids.to(model.device), logits_to_keep=answers + 1).logits[:, :-1]
+        wanted = labels[:, -answers:].to(model.device)
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten(), ignore_index=IGNORED)
