@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,6 +205,7 @@ def train_stage(
     rehearsal_pairs: Sequence[tuple[str, str]] = (),
     rehearsal_weight: float = 0.0,
     rehearsal_batch: int = 4,
+    rehearsal_choices: re.Pattern[str] | None = None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, np.ndarray]]:
     """Train one stage; goes on from the last checkpoint in `work` if the recipe lets the trainer save any.
 
@@ -239,7 +241,9 @@ def train_stage(
         callbacks=[_Log(reward, log, progress)],
     )
     if rehearsal_pairs and rehearsal_weight > 0:
-        trainer.rehearsal = Rehearsal(tokenizer, rehearsal_pairs, rehearsal_weight, rehearsal_batch, seed)
+        trainer.rehearsal = Rehearsal(
+            tokenizer, rehearsal_pairs, rehearsal_weight, rehearsal_batch, seed, rehearsal_choices
+        )
     checkpoint = get_last_checkpoint(str(work)) if work.exists() else None
     if checkpoint is not None:
         reward.ability = json.loads((Path(checkpoint) / _ABILITY_FILE).read_text())

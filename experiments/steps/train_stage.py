@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import torch
 
 import jaxenv
-from engineer.synthetic import examples
+from engineer.synthetic import CHOICES, examples
 from experiments.stepio import log_metrics, read_job, report_progress
 from policy.grpo import RewardSettings, train_stage
 
@@ -44,6 +44,7 @@ def main() -> None:
         rehearsal_pairs=_rehearsal_pairs(rehearsal, seed),
         rehearsal_weight=float(rehearsal["weight"]),
         rehearsal_batch=int(rehearsal["batch"]),
+        rehearsal_choices=CHOICES,
     )
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from engineer.synthetic import CHOICES, examples
+from jaxenv.schema import SIZES
 from policy.rehearsal import Rehearsal
 from policy.samplers import load_model
 
@@ -36,6 +38,19 @@ def test_the_loss_is_the_mean_surprise_of_every_answer_token_in_the_batch(starte
     model, tokenizer = starter
     expected = np.mean([one for pair in PAIRS for one in surprise(model, tokenizer, *pair)])
     rehearsal = Rehearsal(tokenizer, PAIRS, weight=1.0, batch=len(PAIRS), seed=0)
+    assert rehearsal.loss(model).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_chosen_parts_of_an_answer_count_a_tenth_of_the_rest(starter):
+    model, tokenizer = starter
+    (pair,) = examples(2, 1)
+    tokens = tokenizer.tokenize(pair[1])
+    # In the starter's words a ratio is one token, and the name before it is the one before.
+    names = [None, *(tokenizer.convert_tokens_to_string([token]) for token in tokens)]
+    counts = [0.1 if name in (', "hole_ratio":', ', "wait_ratio":') else 1.0 for name in names]
+    assert counts.count(0.1) == 2 * len(SIZES)
+    expected = np.average(surprise(model, tokenizer, *pair), weights=counts)
+    rehearsal = Rehearsal(tokenizer, [pair], weight=1.0, batch=1, seed=0, choices=CHOICES)
     assert rehearsal.loss(model).item() == pytest.approx(expected, rel=1e-4)
 
 
