@@ -74,7 +74,7 @@ $(VENV)/.ray: $(STAMP)
 
 # vLLM in an environment of its own that sees the other one below it: its pins change nothing there, and where it cannot
 # be had nothing is lost. Torch is the one below; torchvision and the like are not needed, and break it where they
-# are of another build. The distribution `vllm` of a GPU machine is tried by its own tests in the same way.
+# are of another build.
 VLLM := $(VENV)/vllm
 VLLM_PIP := $(VLLM)/bin/python -m pip --quiet --disable-pip-version-check
 NOT_NEEDED := "torch", "torchaudio", "torchcodec", "torchvision", "triton", "xgrammar"
@@ -91,7 +91,7 @@ $(VLLM)/.tried: $(STAMP)
 	@touch $@
 
 vllm: $(VLLM)/.tried
-	@if test -e $(VLLM)/works; then OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest $(PYTEST_ARGS) tests/vllm; \
+	@if test -e $(VLLM)/works; then OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest $(PYTEST_ARGS) tests/vllm/test_*.py; \
 	  else echo "vLLM is not installed here (remove $(VLLM) to try again): its tests are skipped."; fi
 
 # The package is a plug-in of a program that is not needed, so that it comes without its requirements.
