@@ -19,6 +19,7 @@ from policy.endpoint import EndpointSampler
 from policy.errors import EndpointError, PolicyError
 from policy.prompts import through_template
 from policy.sampling import Completion, Prompt
+from policy.vllm_server import STRUCTURED
 
 _MEMORY = 0.85  # of the GPU, which this process has for itself
 _LOADING = 600.0  # seconds that a server may take to read weights
@@ -41,7 +42,7 @@ class _Engine:
                 "make vllm, or set sampler.name=hf"
             ) from error
         options = vllm_cpu.ENGINE if cpu else {"gpu_memory_utilization": _MEMORY}
-        self.llm: Any = LLM(model=folder, seed=0, **options)
+        self.llm: Any = LLM(model=folder, seed=0, structured_outputs_config=STRUCTURED, **options)
         self.folder = folder
         self._cpu = cpu
 

@@ -5,12 +5,15 @@ folder that the server can read.
 """
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent
+# JSON without blanks, of which a small model may have no end.
+STRUCTURED = {"backend": "xgrammar", "disable_any_whitespace": True}
 
 
 def command(model: str, *, cpu: bool, host: str, port: int, seed: int, options: Sequence[str] = ()) -> list[str]:
@@ -20,6 +23,7 @@ def command(model: str, *, cpu: bool, host: str, port: int, seed: int, options: 
     line += ["--worker-extension-cls", "policy.vllm_worker.FolderWeights"]
     # The log-probabilities of what was sampled from.
     line += ["--logprobs-mode", "processed_logprobs", "--max-logprobs", "-1"]
+    line += ["--structured-outputs-config", json.dumps(STRUCTURED)]
     if cpu:
         line += ["--dtype", "float32", "--enforce-eager"]
     else:
