@@ -26,8 +26,6 @@ _REFUSALS = (
     "the key '{size}' occurs twice",
     "maps lacks size {size}",
 )
-# The parts of a reply that settle neither its form nor its sum; nearly every reply would do with other ones.
-CHOICES = re.compile(r'(?<="(?:hole|wait)_ratio": )[0-9.]+')
 # How failures are made: the reader's labels are rare, walking faults and conflicts share the rest.
 _TEXT = (Label.TRUNCATED, Label.PARSE_ERROR, Label.AGENT_MISMATCH, Label.TOO_LONG)
 _WALK = (Label.OFF_MAP, Label.HOLE, Label.GOAL_NOT_REACHED)

@@ -1,63 +1,32 @@
-"""Rehearsal: pairs of text whose cross entropy is added to a stage's loss, so that RL does not unlearn them."""
+"""Rehearsal: after a stage's RL a few steps on pairs of text, for what RL on boards makes a model forget."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import repeat
 
-import numpy as np
-import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from policy.starter import IGNORED, encode, pad_batch
+from policy.starter import Pair, Schedule, encode, train
 
-_LIGHT = 0.1  # what a chosen token counts, beside 1 for a settled one
+_PEAK_RATE = 1.5e-4
+_WARMUP_STEPS = 4
+_BATCH_TOKENS = 4096  # some eight redesigns
 
 
-class Rehearsal:
-    """Draws a few pairs for every optimiser step.
+def rehearse(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pairs: Sequence[Pair],
+    *,
+    steps: int,
+    seed: int,
+    report: Callable[[int, float, float], None],
+) -> None:
+    """Cross entropy on the answers of these pairs, in place; `report` gets (step, mean loss, seconds).
 
-    `choices` matches the parts of an answer that its author might as well have chosen otherwise. Nearly all of the
-    surprise is in them, and their gradient is noise: counting in full it drowns that of the few tokens on which the
-    answer's form depends, and disturbs the stage's own.
+    It follows the RL with an optimiser of its own, and is no part of its loss: there the pairs' gradients, which are
+    the larger ones, took up the clipped norm and the moments of Adam. A weight small enough to let the RL learn kept
+    too little of the replies' form, and one that kept it cost most of the gain.
     """
-
-    def __init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        pairs: Sequence[tuple[str, str]],
-        weight: float,
-        batch: int,
-        seed: int,
-        choices: re.Pattern[str] | None = None,
-    ) -> None:
-        self.weight = weight
-        self._encoded = encode(tokenizer, pairs)
-        self._counts = [_counts(tokenizer, answer, choices) for _, answer in pairs]
-        self._pad = int(tokenizer.pad_token_id)
-        self._batch = batch
-        self._random = np.random.default_rng(seed)
-
-    def loss(self, model: PreTrainedModel) -> torch.Tensor:
-        """Cross entropy of the answers of the next few pairs, the mean over their tokens by what each counts."""
-        rows = self._random.choice(len(self._encoded), size=min(self._batch, len(self._encoded)), replace=False)
-        drawn = [self._encoded[row] for row in rows]
-        ids, labels = pad_batch(drawn, self._pad)
-        counts = torch.zeros(labels.shape)
-        for index, row in enumerate(rows):
-            counts[index, labels[index] != IGNORED] = torch.from_numpy(self._counts[row])
-        # The head is the widest layer, and no prompt has a label.
-        answers = ids.shape[1] - min(prompt for _, prompt in drawn)
-        logits = model(input_ids=ids.to(model.device), logits_to_keep=answers + 1).logits[:, :-1]
-        wanted = labels[:, -answers:].to(model.device).flatten()
-        surprise = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1).float(), wanted, ignore_index=IGNORED, reduction="none"
-        )
-        counted = counts[:, -answers:].to(model.device).flatten()
-        return (surprise * counted).sum() / counted.sum()
-
-
-def _counts(tokenizer: PreTrainedTokenizerBase, answer: str, choices: re.Pattern[str] | None) -> np.ndarray:
-    """What each token of the answer and its end counts, f32[tokens]."""
-    ends = tokenizer(answer + str(tokenizer.eos_token), add_special_tokens=False, return_offsets_mapping=True)
-    chosen = [match.span() for match in choices.finditer(answer)] if choices is not None else []
-    light = [any(begin < last and first < end for first, last in chosen) for begin, end in ends["offset_mapping"]]
-    return np.where(light, _LIGHT, 1.0).astype(np.float32)
+    schedule = Schedule(steps, _PEAK_RATE, warmup_steps=_WARMUP_STEPS, batch_tokens=_BATCH_TOKENS)
+    pad = int(tokenizer.pad_token_id)
+    train(model, repeat(encode(tokenizer, pairs)), schedule, pad=pad, seed=seed, report=report)

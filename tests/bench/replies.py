@@ -123,9 +123,7 @@ def main():
             row |= {**measure(model, temperature), **store.setting("torch", "transformers")}
             if args.run:
                 row["command"] = row["command"].replace(str(args.run), "RUN")
-            print(json.dumps(row), flush=True)
-            if args.out:
-                store.append(args.out, row)
+            store.tell(row, args.out)
     return 0
 
 
