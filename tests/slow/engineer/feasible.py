@@ -9,7 +9,6 @@ to come back as it is, at level 0.
 import argparse
 import contextlib
 import io
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -58,9 +57,7 @@ def main():
     with contextlib.redirect_stdout(io.StringIO()):  # the generator's progress
         found = measure(**what, count=args.count)
     row = {"check": CHECK, **what, **found, **store.setting("pydantic")}
-    print(json.dumps(row, indent=1))
-    if args.out:
-        store.append(args.out, row)
+    store.tell(row, args.out)
     return int(bool(row["faults"]))
 
 
