@@ -60,6 +60,20 @@ def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     return types.void(array, types.intp, BYTES), make
 
 
+@intrinsic
+def fetch(typing: Any, array: Any, offset: Any) -> Any:
+    """Ask for the cache line with byte `offset` of an array, which need not have it."""
+
+    def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place = builder.bitcast(_place(context, builder, signature.args[0], *given), _BYTE.as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), (_BYTE.as_pointer(), _WORD, _WORD, _WORD))
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(ask, [place, *(ir.Constant(_WORD, how) for how in (0, 3, 1))])  # to read, to stay, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), make
+
+
 def _unary(build: Callable[..., Any], given: Any, result: Any) -> Any:
     @intrinsic
     def function(typing: Any, value: Any) -> Any:

@@ -17,6 +17,7 @@ from jaxenv.bytelanes import (
     counting,
     either,
     equal,
+    fetch,
     load,
     look_up,
     minus,
@@ -43,6 +44,8 @@ _GOAL, _SUBOPTIMAL, _OPTIMAL, _FAULT = (
 )
 _CERTIFIED, _UNSOLVABLE = int(Status.OPTIMAL), int(Status.UNSOLVABLE)
 _ONE, _SIX, _ALL = np.uint64(1), np.uint64(6), np.uint64(63)
+_LINE = 64  # bytes of memory that come at once
+_AHEAD = 16  # boards
 _EVERY_STEP = np.uint32(0xFFFFFFFF)
 
 _compiled = njit(nogil=True, forceinline=True)
@@ -57,6 +60,18 @@ def rows_and_columns(side: int) -> NDArray[np.uint8]:
 def _code(row, col, edge, width):  # type: ignore[no-untyped-def]
     inside = (np.uint32(row) < np.uint32(edge)) & (np.uint32(col) < np.uint32(edge))
     return np.uint8(row * width + col) if inside else _OUT
+
+
+@_compiled
+def _fetch_board(b, most, area, horizon, holes, starts, goals, actions, lengths):  # type: ignore[no-untyped-def]
+    """Ask for the memory of a board that comes later: there are more arrays than a processor foresees by itself."""
+    for offset in range(b * area, (b + 1) * area, _LINE):
+        fetch(holes, offset)
+    for offset in range(b * most * horizon, (b + 1) * most * horizon, _LINE):
+        fetch(actions, offset)
+    fetch(starts, b * most * 8)
+    fetch(goals, b * most * 8)
+    fetch(lengths, b * most * 4)
 
 
 @_compiled
@@ -184,6 +199,7 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):  # t
     start = np.empty(most, np.uint8)
     place = np.empty(most, np.uint8)
     for b in range(first_board, past_board):
+        _fetch_board(b + _AHEAD, most, area, horizon, holes, starts, goals, actions, lengths)
         n = min(max(np.int64(num_agents[b]), 0), most)
         edge = min(max(np.int64(size[b]), 0), side)
         longest = np.int64(0)
