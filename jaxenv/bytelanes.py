@@ -20,18 +20,23 @@ _BYTE, _WORD = ir.IntType(8), ir.IntType(32)
 _VECTOR = ir.VectorType(_BYTE, WIDTH)
 
 
-class _Bytes(types.Type):  # type: ignore[misc]
+class _Bytes(types.Type):
     def __init__(self) -> None:
-        super().__init__(name="Bytes")
+        super().__init__(name="Bytes")  # type: ignore[no-untyped-call]
 
 
 BYTES = _Bytes()
 
 
 @register_model(_Bytes)
-class _Model(models.PrimitiveModel):  # type: ignore[misc]
+class _Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _VECTOR)
+
+
+def _declared(builder: Any, kind: ir.FunctionType, name: str) -> Any:
+    """One of LLVM's own functions."""
+    return cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
@@ -67,7 +72,7 @@ def fetch(typing: Any, array: Any, offset: Any) -> Any:
     def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         place = builder.bitcast(_place(context, builder, signature.args[0], *given), _BYTE.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), (_BYTE.as_pointer(), _WORD, _WORD, _WORD))
-        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        ask = _declared(builder, kind, "llvm.prefetch.p0")
         builder.call(ask, [place, *(ir.Constant(_WORD, how) for how in (0, 3, 1))])  # to read, to stay, data
         return context.get_dummy_value()
 
@@ -132,7 +137,7 @@ def _chosen_by_halves(builder: Any, table: Any, index: Any) -> Any:
 def _chosen_at_once(builder: Any, table: Any, index: Any) -> Any:
     """The same by the one instruction of x86 that reads 32 bytes from a table of 16."""
     kind = ir.FunctionType(_VECTOR, (_VECTOR, _VECTOR))
-    choose = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.pshuf.b")
+    choose = _declared(builder, kind, "llvm.x86.avx2.pshuf.b")
     twice = ir.Constant(ir.VectorType(_WORD, WIDTH), [*range(_HALF), *range(_HALF)])
     byte = builder.and_(builder.lshr(index, ir.Constant(_VECTOR, [3] * WIDTH)), ir.Constant(_VECTOR, [15] * WIDTH))
     bit = builder.and_(index, ir.Constant(_VECTOR, [7] * WIDTH))
