@@ -31,18 +31,23 @@ Lists = dict[int, list[Action]]
 def parse(text: str, num_agents: int) -> list[list[Action]]:
     """The actions of agents 0 to num_agents - 1, or an `AnswerError` with the reason."""
     plans = _as_asked(text, num_agents)
-    return _freely(text, num_agents) if plans is None else plans
+    if plans is None:
+        part = _answer_part(text.replace("\ufe0f", ""))
+        plans = _as_asked(part, num_agents)
+        return _freely(part, num_agents) if plans is None else plans
+    return plans
 
 
 def _as_asked(text: str, num_agents: int) -> list[list[Action]] | None:
-    """What `_freely` gives, for an answer in the very form that was asked for, in a tenth of the time; else None."""
+    """What `_freely` gives, for an answer in the very form that was asked for, in a fifth of the time; else None."""
     lines = text.strip(" \n").split("\n")
     if len(lines) != num_agents:
         return None
     plans = []
     for agent, line in enumerate(lines):
-        label = f"Agent {agent}:"
-        actions = actions_of_words(line[len(label) :].strip(" ")) if line.startswith(label) else None
+        label = f"agent {agent}:"
+        named = line[: len(label)].lower() == label
+        actions = actions_of_words(line[len(label) :].strip(" ")) if named else None
         if actions is None:
             return None
         plans.append(actions)
@@ -50,8 +55,7 @@ def _as_asked(text: str, num_agents: int) -> list[list[Action]] | None:
 
 
 def _freely(text: str, num_agents: int) -> list[list[Action]]:
-    """The actions of an answer in any form that can be read in one way only."""
-    text = _answer_part(text.replace("\ufe0f", ""))
+    """The actions of the part of a text that is the answer, in any form that can be read in one way only."""
     found = _json_plans(text)
     plans = found if found is not None else _labelled_plans(text)
     if not plans:
