@@ -86,7 +86,7 @@ def verify_texts(
         lambda field: np.asarray(field)[:count], jaxenv.verify(boards, labels, answers, objective=objective)
     )
     _stop_on_fault(verdicts, instances)
-    placed: Verdicts = jax.tree.map(jax.device_put, verdicts)
+    placed: Verdicts = jax.device_put(verdicts)
     return placed
 
 
