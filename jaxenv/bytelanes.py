@@ -22,7 +22,7 @@ _VECTOR = ir.VectorType(_BYTE, WIDTH)
 
 class _Bytes(types.Type):
     def __init__(self) -> None:
-        super().__init__(name="Bytes")  # type: ignore[no-untyped-call]
+        super().__init__(name="Bytes")
 
 
 BYTES = _Bytes()
@@ -31,7 +31,7 @@ BYTES = _Bytes()
 @register_model(_Bytes)
 class _Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
 
 
 def _declared(builder: Any, kind: ir.FunctionType, name: str) -> Any:

@@ -46,8 +46,9 @@ def verify(instances: Instances, solutions: Solutions, plans: Plans, *, objectiv
     _check_shapes(instances, solutions, plans)
     arrays = jax.tree.leaves((instances, solutions.status, solutions.sum_of_costs, solutions.makespan, plans))
     if _on_host(arrays):
-        found = host_verify(instances, solutions, _to_horizon(plans, np), objective)
-        return jax.device_put(Verdicts(**found), _bound_to(arrays))
+        found: Any = host_verify(instances, solutions, _to_horizon(plans, np), objective)
+        verdicts: Verdicts = jax.device_put(Verdicts(**found), _bound_to(arrays))
+        return verdicts
     # Once: two programs take them, and what lies on the host would be sent to the device for each.
     instances, plans = jax.tree.map(jnp.asarray, (instances, plans))
     return device_verify(instances, solutions, _to_horizon(plans, jnp), objective)

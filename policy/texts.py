@@ -38,7 +38,7 @@ def read_texts(
     actions = np.full((len(completions), limits.max_agents, width), Action.WAIT, dtype=np.int8)
     lengths = np.zeros((len(completions), limits.max_agents), dtype=np.int32)
     outcome = np.zeros(len(completions), dtype=np.int32)
-    flat = memoryview(actions.view(np.uint8).reshape(-1))
+    flat = actions.view(np.uint8).reshape(-1).data
     for row, completion in enumerate(completions):
         if cut[row]:
             outcome[row] = Label.TRUNCATED
