@@ -104,8 +104,9 @@ class _Lanes(NamedTuple):
 
 class _Memory(NamedTuple):
     lanes: _Lanes
-    stack: jax.Array  # u32[M * MAX_DEPTH, N] of each search, the agents' words at the end of each step
-    nogoods: jax.Array  # u32[lanes << _NOGOOD_BITS, 2]
+    stack: Agents  # u32[M * MAX_DEPTH] of each search, the agent's words at the end of each step
+    keys: jax.Array  # u32[lanes << _NOGOOD_BITS]
+    values: jax.Array
 
 
 def _fresh(tasks: Tasks) -> _Lanes:
@@ -139,9 +140,9 @@ def _take(lanes: _Lanes, fresh: _Lanes, task: jax.Array, taking: jax.Array, coun
     return taken._replace(steps=taken.steps._replace(control=control))
 
 
-def _round(memory: _Memory, words: jax.Array, width: int, max_steps: jax.Array) -> _Memory:
+def _round(memory: _Memory, words: Agents, width: int, max_steps: jax.Array) -> _Memory:
     """N choices of every lane, then the bookkeeping of those whose joint step is complete or refuted."""
-    lanes, stack, nogoods = memory
+    lanes, stack, keys, values = memory
     n = len(lanes.steps.agents)
     # What many results are made of is computed in a branch of which XLA cannot know that it is always taken. Else it
     # would fuse the work into each of the results and do it anew for each.
@@ -149,7 +150,8 @@ def _round(memory: _Memory, words: jax.Array, width: int, max_steps: jax.Array) 
     zero = jnp.zeros_like(lanes.task)
     task = lanes.task.astype(jnp.uint32)
     options = tuple(
-        look(words, (task * n + j) * width**2 + (word & CELL)).astype(jnp.int32) for j, word in enumerate(lanes.steps.agents)
+        look(table, task * width**2 + (word & CELL)).astype(jnp.int32)
+        for table, word in zip(words, lanes.steps.agents, strict=True)
     )
 
     def choose(_: int, steps: Packed) -> Packed:
@@ -172,9 +174,9 @@ def _round(memory: _Memory, words: jax.Array, width: int, max_steps: jax.Array) 
     for s in sets:
         members = jnp.where(why == s, s, members)
     low, high = _pack_positions(lane.position, members)
-    slot = jnp.where(refuted, table + _slot(low, high), len(nogoods))
+    slot = jnp.where(refuted, table + _slot(low, high), len(keys))
     value = high | lane.left.astype(jnp.uint32) << 8 | owner
-    nogoods = nogoods.at[slot].set(jnp.stack([low, value], -1), mode="drop")
+    keys, values = keys.at[slot].set(low, mode="drop"), values.at[slot].set(value, mode="drop")
 
     # A complete step: is it the end, or refuted already?
     left_after = jnp.where(lane.by_time == 1, lane.left - 1, lane.left - sum(spent(lane, key) for key in lane.key))
@@ -183,26 +185,23 @@ def _round(memory: _Memory, words: jax.Array, width: int, max_steps: jax.Array) 
     solved = reached & home
     # One frame of the stack is a step that is complete, by the agents' words.
     row = task * MAX_DEPTH
-    stack = stack.at[jnp.where(reached, row + lane.time.astype(jnp.uint32), len(stack))].set(jnp.stack(agents, -1), mode="drop")
+    top = jnp.where(reached, row + lane.time.astype(jnp.uint32), len(stack[0]))
+    stack = tuple(x.at[top].set(word, mode="drop") for x, word in zip(stack, agents, strict=True))
 
-    keys = [_pack_positions(lane.chosen, members) for members in sets]
+    wanted = [_pack_positions(lane.chosen, members) for members in sets]
     slots = lax.cond(
-        always, lambda: jnp.stack([table + _slot(*key) for key in keys]), lambda: jnp.zeros((len(sets), len(zero)), jnp.uint32)
+        always, lambda: tuple(table + _slot(*key) for key in wanted), lambda: (task,) * len(sets)
     )
-    last = n * (row + jnp.maximum(lane.time - 1, 0).astype(jnp.uint32))
+    last = row + jnp.maximum(lane.time - 1, 0).astype(jnp.uint32)
 
-    def memory_of() -> tuple[jax.Array, jax.Array, Agents]:
-        return (
-            look(nogoods.reshape(-1), 2 * slots),
-            look(nogoods.reshape(-1), 2 * slots + 1),
-            tuple(look(stack.reshape(-1), last + j) for j in range(n)),
-        )
+    def memory_of() -> tuple[Agents, Agents, Agents]:
+        return tuple(look(keys, x) for x in slots), tuple(look(values, x) for x in slots), tuple(look(x, last) for x in stack)
 
-    lows, values, frame = lax.cond(always, memory_of, lambda: (slots, slots, agents))
+    lows, highs, frame = lax.cond(always, memory_of, lambda: (slots, slots, agents))
 
     def refuted_by() -> jax.Array:
         known = zero
-        for members, (low, high), entry, value in zip(sets, keys, lows, values, strict=True):
+        for members, (low, high), entry, value in zip(sets, wanted, lows, highs, strict=True):
             same = (entry == low) & (value & jnp.uint32(0xFFFF00FF) == owner | high)
             enough = (value >> 8 & 0xFF).astype(jnp.int32) >= left_after
             known = jnp.where(same & enough, members, known)
@@ -245,7 +244,7 @@ def _round(memory: _Memory, words: jax.Array, width: int, max_steps: jax.Array) 
     lane = lane._replace(left=left, time=time, agent=agent, made=zero, mode=mode)
     lane = lane._replace(**{name: tuple(values) for name, values in now.items()})
     lanes = lanes._replace(budgets=budget | highest_budget << 8, taken=taken, steps=pack(lane))
-    return _Memory(lanes, stack, nogoods)
+    return _Memory(lanes, stack, keys, values)
 
 
 def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Array, lanes: int) -> Results:
@@ -255,21 +254,21 @@ def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Ar
     """
     many, n = tasks.starts.shape
     width = tasks.holes.shape[-1]
-    words = words.reshape(-1)
+    options = tuple(words[:, j].reshape(-1) for j in range(n))
     fresh = _fresh(tasks)
     none = jax.tree.map(lambda x: jnp.zeros(lanes, x.dtype), fresh)
     first = jnp.arange(lanes, dtype=jnp.int32)
     memory = _Memory(
         _take(none, fresh, first, jnp.ones(lanes, bool), count),
-        jnp.zeros((many * MAX_DEPTH, n), jnp.uint32),
-        jnp.zeros((lanes << _NOGOOD_BITS, 2), jnp.uint32),
+        (jnp.zeros(many * MAX_DEPTH, jnp.uint32),) * n,
+        *(jnp.zeros(lanes << _NOGOOD_BITS, jnp.uint32),) * 2,
     )
     ends = jnp.zeros((many, 2), jnp.uint32)
     Carry = tuple[_Memory, jax.Array, jax.Array]
 
     def some_rounds(carry: Carry) -> Carry:
         memory, ends, next_task = carry
-        memory = lax.fori_loop(0, _ROUNDS, lambda _, x: _round(x, words, width, max_steps), memory)
+        memory = lax.fori_loop(0, _ROUNDS, lambda _, x: _round(x, options, width, max_steps), memory)
         lanes = memory.lanes
         mode = unpack(lanes.steps).mode
         ended = (mode == SOLVED) | (mode == EXHAUSTED) | (mode == GAVE_UP)
@@ -284,4 +283,4 @@ def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Ar
 
     memory, ends, _ = lax.while_loop(busy, some_rounds, (memory, ends, jnp.int32(lanes)))
     last = unpack(Packed(ends[:, 0], ()))
-    return Results(last.mode, (ends[:, 1] & 0xFF).astype(jnp.int32), last.time, memory.stack.reshape(many, MAX_DEPTH, n))
+    return Results(last.mode, (ends[:, 1] & 0xFF).astype(jnp.int32), last.time, jnp.stack([x.reshape(many, MAX_DEPTH) for x in memory.stack], -1))
