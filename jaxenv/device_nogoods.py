@@ -47,7 +47,8 @@ def _places(low: jax.Array, high: jax.Array) -> jax.Array:
     mixed = (mixed ^ mixed >> 15) * jnp.uint32(0x2C1B3C6D)
     mixed ^= mixed >> 13
     tables = jnp.arange(len(low), dtype=jnp.uint32) << _BITS
-    return tables + (mixed >> (32 - _BITS))
+    places: jax.Array = tables + (mixed >> (32 - _BITS))
+    return places
 
 
 def _remembered_sets(n: int) -> list[int]:
@@ -87,13 +88,15 @@ def known_failure(
     sets = _remembered_sets(len(positions))
     wanted = [pack_positions(positions, members) for members in sets]
     places = computed_once(always, lambda: tuple(_places(*words) for words in wanted), (task,) * len(sets))
-    entries = computed_once(
-        always, lambda: tuple(tuple(look(table, place) for place in places) for table in nogoods), (places, places)
-    )
+
+    def entries() -> tuple[Agents, Agents]:
+        return tuple(look(nogoods.lows, x) for x in places), tuple(look(nogoods.highs, x) for x in places)
+
+    lows, highs = computed_once(always, entries, (places, places))
 
     def match() -> jax.Array:
         known = jnp.zeros_like(left)
-        for members, (low, high), found_low, found_high in zip(sets, wanted, *entries, strict=True):
+        for members, (low, high), found_low, found_high in zip(sets, wanted, lows, highs, strict=True):
             same = (found_low == low) & (found_high & jnp.uint32(0xFFFF00FF) == _owner(task) | high)
             enough = (found_high >> 8 & 0xFF).astype(jnp.int32) >= left
             known = jnp.where(same & enough, members, known)

@@ -1,7 +1,7 @@
 """One choice of one search: agent `agent` of the step at hand takes its next open option, or the search backs up.
 
 What is searched, in which order, and why backing up is sound: `jaxenv.host_search`. Everything here is a pure function
-of one search (a lane) in scalars; `jaxenv.device_search` runs many lanes side by side. Which cost is searched, and
+of searches side by side (lanes), element by element; `jaxenv.device_search` runs them. Which cost is searched, and
 whether waits are allowed, is data of the lane.
 
 An option is a key, 0 for none: 1 + (cost << 3 | kind), so that the cheapest come first; the cost is the excess that the
@@ -28,7 +28,7 @@ _NONE = 63
 _KEY_BITS = 6
 _COSTLY = 8  # keys above it spend excess
 
-Agents = tuple[jax.Array, ...]  # a scalar for each agent; tuples and not arrays, so that a lane lives in registers
+Agents = tuple[jax.Array, ...]  # one for each agent; not one array, for a short axis makes poor loops
 
 
 class Lane(NamedTuple):
@@ -54,35 +54,42 @@ class Packed(NamedTuple):
     agents: Agents  # u32[lanes]
 
 
-_CONTROL = {"left": 8, "time": 7, "agent": 3, "made": 3, "mode": 3, "by_time": 1, "no_wait": 1}  # and their bits
-MODE_BIT = 8 + 7 + 3 + 3
-_AGENT = {"position": 8, "chosen": 8, "key": 6, "reason": 5}
+# 26 bits and 27 bits: a word has 32.
+_CONTROL_BITS = (8, 7, 3, 3, 3, 1, 1)  # of left, time, agent, made, mode, by_time, no_wait
+_AGENT_BITS = (8, 8, 6, 5)  # of position, chosen, key, reason
+MODE_BIT = sum(_CONTROL_BITS[:4])  # from which on the word `control` holds the mode
 
 
-def _join(values: Iterable[jax.Array], bits: Iterable[int]) -> jax.Array:
-    word, low = jnp.uint32(0), 0
+def _join(values: Iterable[jax.Array], bits: tuple[int, ...]) -> jax.Array:
+    word: jax.Array = jnp.zeros((), jnp.uint32)
+    low = 0
     for value, width in zip(values, bits, strict=True):
-        word |= value.astype(jnp.uint32) << low
+        word = word | value.astype(jnp.uint32) << low
         low += width
     return word
 
 
-def _split(word: jax.Array, bits: dict[str, int]) -> dict[str, jax.Array]:
-    values, low = {}, 0
-    for name, width in bits.items():
-        values[name] = (word >> low & (1 << width) - 1).astype(jnp.int32)
+def _split(word: jax.Array, bits: tuple[int, ...]) -> list[jax.Array]:
+    values, low = [], 0
+    for width in bits:
+        values.append((word >> low & (1 << width) - 1).astype(jnp.int32))
         low += width
     return values
 
 
 def pack(lane: Lane) -> Packed:
+    """The same search in few words; every field has to fit in its bits."""
+    control = (lane.left, lane.time, lane.agent, lane.made, lane.mode, lane.by_time, lane.no_wait)
     agents = zip(lane.position, lane.chosen, lane.key, lane.reason, strict=True)
-    return Packed(_join(lane[: len(_CONTROL)], _CONTROL.values()), tuple(_join(x, _AGENT.values()) for x in agents))
+    return Packed(_join(control, _CONTROL_BITS), tuple(_join(agent, _AGENT_BITS) for agent in agents))
 
 
 def unpack(packed: Packed) -> Lane:
-    agents = [_split(word, _AGENT) for word in packed.agents]
-    return Lane(**_split(packed.control, _CONTROL), **{name: tuple(x[name] for x in agents) for name in _AGENT})
+    """What `pack` packed."""
+    left, time, agent, made, mode, by_time, no_wait = _split(packed.control, _CONTROL_BITS)
+    agents = [_split(word, _AGENT_BITS) for word in packed.agents]
+    position, chosen, key, reason = (tuple(values[k] for values in agents) for k in range(len(_AGENT_BITS)))
+    return Lane(left, time, agent, made, mode, by_time, no_wait, position, chosen, key, reason)
 
 
 def pick(values: Agents, index: jax.Array) -> jax.Array:
