@@ -20,7 +20,6 @@ from jaxenv.batches import take, to_numpy
 from policy.batching import sort_and_trim
 from policy.decoding import sample
 from policy.prompts import canonical_answer, render
-from policy.rehearsal import Rehearsal
 from policy.reward import free_budget, reward_parts, update_ability
 from policy.samplers import load_model
 from policy.texts import verify_texts
@@ -120,10 +119,9 @@ class BoardReward:
         return [float(value) for value in parts.reward]
 
 
-class RehearsingTrainer(GRPOTrainer):
-    """GRPO whose every loss has the cross entropy of a few pairs of text added, so that they are not unlearned."""
+class BoardTrainer(GRPOTrainer):
+    """TRL's GRPO with micro-batches of similar length, and answers of this project's decoding on one process."""
 
-    rehearsal: Rehearsal | None = None
     _buffered_inputs: Any
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
@@ -154,19 +152,6 @@ class RehearsingTrainer(GRPOTrainer):
         )
         with unwrapped as model, torch.no_grad():
             return sample(model, prompt_ids, config, self.max_completion_length, batch=_SAMPLED_TOGETHER), None
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        """TRL's loss, plus the rehearsal's share of this micro-batch."""
-        loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        if self.rehearsal is not None and self.model.training:
-            first = self._step % self.args.gradient_accumulation_steps == 0
-            if first:
-                said = self.rehearsal.loss(self.accelerator.unwrap_model(model))
-                self._metrics["train"]["rehearsal/loss"].append(said.item())
-                loss = loss + self.rehearsal.weight * said
-        return loss
 
 
 class _Log(TrainerCallback):
@@ -201,9 +186,6 @@ def train_stage(
     seed: int,
     log: LogMetrics,
     progress: Progress,
-    rehearsal_pairs: Sequence[tuple[str, str]] = (),
-    rehearsal_weight: float = 0.0,
-    rehearsal_batch: int = 4,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, np.ndarray]]:
     """Train one stage; goes on from the last checkpoint in `work` if the recipe lets the trainer save any.
 
@@ -225,7 +207,7 @@ def train_stage(
         ability=prior_valid,
     )
     args = grpo_config(grpo, work=work, max_tokens=settings.max_tokens, seed=seed)
-    trainer = RehearsingTrainer(
+    trainer = BoardTrainer(
         model=model,
         processing_class=tokenizer,
         reward_funcs=reward,
@@ -238,8 +220,6 @@ def train_stage(
         ),
         callbacks=[_Log(reward, log, progress)],
     )
-    if rehearsal_pairs and rehearsal_weight > 0:
-        trainer.rehearsal = Rehearsal(tokenizer, rehearsal_pairs, rehearsal_weight, rehearsal_batch, seed)
     checkpoint = get_last_checkpoint(str(work)) if work.exists() else None
     if checkpoint is not None:
         reward.ability = json.loads((Path(checkpoint) / _ABILITY_FILE).read_text())

@@ -13,6 +13,10 @@ import jaxenv
 from engineer.synthetic import examples
 from experiments.stepio import log_metrics, read_job, report_progress
 from policy.grpo import RewardSettings, train_stage
+from policy.rehearsal import rehearse
+
+_REHEARSAL_SEEDS = 1 << 40  # far from those of the warm start, which has not shown these examples
+_EXAMPLES = 512
 
 
 def main() -> None:
@@ -41,26 +45,19 @@ def main() -> None:
         seed=seed,
         log=log,
         progress=progress,
-        rehearsal_pairs=_rehearsal_pairs(rehearsal, seed),
-        rehearsal_weight=float(rehearsal["weight"]),
-        rehearsal_batch=int(rehearsal["batch"]),
     )
+    if rehearsal["steps"]:
+
+        def rehearsed(step: int, loss: float, seconds: float) -> None:
+            log_metrics(job["metrics"], stage=stage, kind="rehearsal", step=step, loss=loss, seconds=round(seconds, 3))
+
+        pairs = examples(_REHEARSAL_SEEDS + seed, _EXAMPLES, rehearsal["targets"])
+        rehearse(model, tokenizer, pairs, steps=rehearsal["steps"], seed=seed, report=rehearsed)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     pq.write_table(pa.table({name: np.asarray(column) for name, column in rollouts.items()}), out / "rollouts.parquet")
     summary = {name: float(np.mean(rollouts[name])) for name in ("valid", "optimal", "reward", "tokens", "truncated")}
     (out / "summary.json").write_text(json.dumps({"completions": len(rollouts["valid"]), **summary}, indent=2))
-
-
-def _rehearsal_pairs(rehearsal: dict[str, Any], seed: int) -> list[tuple[str, str]]:
-    """Config-writing examples the warm start has not shown, with the kind of targets the recipe names."""
-    if not rehearsal["weight"]:
-        return []
-    return examples(_REHEARSAL_SEEDS + seed, _EXAMPLES, rehearsal["targets"])
-
-
-_REHEARSAL_SEEDS = 1 << 40  # far from those of the warm start
-_EXAMPLES = 512
 
 
 if __name__ == "__main__":
