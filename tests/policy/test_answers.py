@@ -1,5 +1,7 @@
 """Answers as models write them: read when there is one way to read them, refused with a reason otherwise."""
 
+import random
+
 import pytest
 
 from jaxenv.types import Action, Label
