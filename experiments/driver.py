@@ -28,6 +28,7 @@ def run_loop(recipe: Recipe, folder: RunFolder, console: Console, *, package: st
 
     `package` holds the steps' modules, so that tests can put light ones in their place.
     """
+    recipe.check_trainable()
     _write_heads(recipe, folder)
     steps = steps_of(recipe)
     previous = signal.signal(signal.SIGTERM, _stop)

@@ -1,6 +1,7 @@
 """`evaluate`: any policy on any sets."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,18 @@ def run(parsed: argparse.Namespace) -> None:
     from experiments.plan import steps_of
 
     sampled = [] if parsed.samples is None else [f"evaluation.samples={parsed.samples}"]
-    parsed.set = [*parsed.set, *sampled]
+    # JSON, so that no character of an address is taken for YAML's own.
+    served = (
+        [] if parsed.base_url is None else ["sampler.name=openai", f"sampler.base_url={json.dumps(parsed.base_url)}"]
+    )
+    parsed.set = [*parsed.set, *sampled, *served]
     recipe = recipe_of(parsed)
     job = next(step.job for step in steps_of(recipe) if step.kind == "evaluate")
     sets = {folder.absolute().name: str(folder.absolute()) for folder in parsed.data}
     if len(sets) < len(parsed.data):
         raise RecipeError("two sets have the same name; evaluate them one after another")
-    batch = job["batch"] if parsed.base_url is None else min(job["batch"], _SERVED_TOGETHER)
-    changed = {"model": parsed.model or recipe.model, "base_url": parsed.base_url, "sets": sets, "batch": batch}
+    batch = min(job["batch"], _SERVED_TOGETHER) if recipe.sampler.name == "openai" else job["batch"]
+    changed = {"model": parsed.model or recipe.model, "sets": sets, "batch": batch}
     run_alone("evaluate", parsed.out, {**job, **changed}, recipe.threads)
     for name in sets:
         print(_told(parsed.out, name))

@@ -139,8 +139,8 @@ def _train(recipe: Recipe, stage: int) -> Step:
         "style": recipe.style,
         "objective": recipe.objective,
         "num_agents": recipe.num_agents,
-        "reward": recipe.reward.model_dump(mode="json"),
-        "grpo": recipe.grpo,
+        "reward": {**recipe.reward.model_dump(mode="json"), "thinking": recipe.sampler.thinking},
+        "grpo": {**recipe.sampler.trl(), **recipe.grpo},
         "rehearsal": recipe.rehearsal.model_dump(mode="json"),
     }
 
@@ -158,7 +158,7 @@ def _evaluate(recipe: Recipe, stage: int | None) -> Step:
     names = (VALIDATION, *recipe.evaluation.sets)
     job = {
         "model": _model(recipe, stage),
-        "base_url": None,
+        "sampler": recipe.sampler.model_dump(mode="json"),
         "sets": {name: _path(SETS, name) for name in names},
         "style": recipe.style,
         "objective": recipe.objective,
@@ -226,6 +226,7 @@ def _asking(recipe: Recipe, stage: int | None) -> dict[str, Any]:
         "model": _model(recipe, model),
         "checkpoint": _model(recipe, stage),
         "engineer": recipe.engineer.model_dump(mode="json"),
+        "sampler": recipe.sampler.model_dump(mode="json"),
         "style": recipe.style,
         "epochs": math.ceil(recipe.grpo.get("num_train_epochs", 1)),
         "stage": -1 if stage is None else stage,

@@ -10,7 +10,7 @@ import jaxenv
 from experiments.steps.generate import boards_of
 from jaxenv.batches import take, to_numpy
 from policy.prompts import render
-from policy.samplers import Sampler
+from policy.sampling import Sampler
 from policy.texts import verify_texts
 
 
@@ -46,6 +46,7 @@ def preview_of(sampler: Sampler, config: jaxenv.EnvConfig, job: dict[str, Any]) 
             [completion.text for completion in completions],
             style=job["style"],
             truncated=truncated,
+            thinking=job["sampler"]["thinking"],
             objective=job["objective"],
         )
     )

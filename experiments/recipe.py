@@ -34,6 +34,13 @@ _OWNED = {
     "use_cpu": "the device decides",
     "bf16": "the device decides",
     "fp16": "the device decides",
+    "use_vllm": "set `sampler.name`",
+    "vllm_mode": "set `sampler.mode`",
+    "vllm_server_base_url": "set `sampler.base_url`",
+    "vllm_server_host": "set `sampler.base_url`",
+    "vllm_server_port": "set `sampler.base_url`",
+    "vllm_gpu_memory_utilization": "set `sampler.memory`",
+    "chat_template_kwargs": "set `sampler.thinking`",
 }
 _EXPONENT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 _SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
@@ -73,6 +80,44 @@ class EngineerBlock(_Block):
         if self.best_of > 1 and not self.preview:
             raise ValueError("engineer.best_of above 1 needs engineer.preview: boards to compare the proposals on")
         return self
+
+
+class SamplerBlock(_Block):
+    """Who draws the answers, in training, evaluation and for the engineer alike; see docs/samplers.md."""
+
+    name: Literal["hf", "vllm", "openai"] = Field(
+        "hf", description="transformers, vLLM, or any OpenAI-compatible endpoint, which cannot be trained"
+    )
+    mode: Literal["colocate", "server"] = Field(
+        "colocate", description="of vLLM: in the step's own process, or a server of `python -m policy.vllm_server`"
+    )
+    base_url: str | None = Field(None, description="of the server or endpoint, whose key is in OPENAI_API_KEY")
+    thinking: bool = Field(False, description="let the model think first, where its chat template can tell it to")
+    memory: float = Field(0.3, gt=0, lt=1, description="share of the GPU that a colocated vLLM takes beside a training")
+    requests_per_minute: float | None = Field(None, gt=0, description="of an endpoint; as many as it bears when null")
+    input_price: float = Field(0.0, ge=0, description="of an endpoint, US dollars for a million tokens")
+    output_price: float = Field(0.0, ge=0, description="of an endpoint, US dollars for a million tokens")
+    budget: float | None = Field(None, gt=0, description="US dollars that one evaluation by an endpoint may cost")
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "SamplerBlock":
+        needs = self.name == "openai" or (self.name == "vllm" and self.mode == "server")
+        if needs and self.base_url is None:
+            raise ValueError(f"the sampler {self.name!r} needs sampler.base_url, the address of its server")
+        if self.base_url is not None and not needs:
+            raise ValueError("sampler.base_url is set, and no server is asked: set sampler.name and sampler.mode too")
+        if self.budget is not None and not (self.input_price or self.output_price):
+            raise ValueError("sampler.budget needs sampler.input_price and sampler.output_price to be reckoned with")
+        return self
+
+    def trl(self) -> dict[str, Any]:
+        """The options of TRL's GRPOConfig that follow."""
+        told: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": self.thinking}}
+        if self.name == "vllm":
+            told |= {"use_vllm": True, "vllm_mode": self.mode, "vllm_gpu_memory_utilization": self.memory}
+            if self.base_url is not None:
+                told["vllm_server_base_url"] = self.base_url.rstrip("/").removesuffix("/v1")
+        return told
 
 
 class RewardBlock(_Block):
@@ -137,6 +182,7 @@ class Recipe(_Block):
     threads: int | None = Field(None, ge=1, description="of torch and the host solver; all cores when null")
     engineer: EngineerBlock = EngineerBlock()
     reward: RewardBlock = RewardBlock()
+    sampler: SamplerBlock = SamplerBlock()
     grpo: dict[str, Any] = Field(default_factory=dict)
     rehearsal: RehearsalBlock = RehearsalBlock()
     evaluation: EvaluationBlock = EvaluationBlock()
@@ -151,6 +197,15 @@ class Recipe(_Block):
             if key not in GRPO_KEYS:
                 raise ValueError(f"{key!r} is not a field of TRL's GRPOConfig{_nearest(key, GRPO_KEYS)}")
         return block
+
+    def check_trainable(self) -> None:
+        """Refuse a recipe that can only be evaluated.
+
+        Raises:
+            RecipeError: its sampler takes no weights.
+        """
+        if self.sampler.name == "openai":
+            raise RecipeError("an endpoint cannot be trained: set sampler.name=hf or vllm, or only `evaluate` with it")
 
     def warnings(self) -> list[str]:
         """What may be done and is seldom meant."""

@@ -25,5 +25,18 @@ class RewardError(PolicyError):
     """A reward setting breaks a promise of the reward, or a column of it is malformed."""
 
 
+class EndpointError(PolicyError):
+    """A served model gave no answer in one try."""
+
+    def __init__(self, message: str, *, passing: bool = False, wait: float = 0.0) -> None:
+        """`passing` says that another try may succeed, `wait` how many seconds the server asks to be left alone."""
+        super().__init__(message)
+        self.passing, self.wait = passing, wait
+
+
+class BudgetError(PolicyError):
+    """A request could cost more than the budget has left."""
+
+
 class SolverFaultError(PolicyError):
     """The verifier found a valid plan that the solver's label rules out: the label is wrong, so nothing may go on."""

@@ -23,6 +23,7 @@ from policy.prompts import canonical_answer, render
 from policy.reward import free_budget, reward_parts, update_ability
 from policy.samplers import load_model
 from policy.texts import verify_texts
+from policy.vllm_training import fitted
 
 LogMetrics = Callable[[dict[str, Any]], None]
 Progress = Callable[[int, int, dict[str, float]], None]
@@ -39,6 +40,7 @@ class RewardSettings:
     think_budget: int = 0
     rho: float = 0.5
     gap_max: float = 1.0
+    thinking: bool = False  # the model was asked to think first
 
 
 @dataclass
@@ -79,6 +81,7 @@ class BoardReward:
             [c if isinstance(c, str) else c[-1]["content"] for c in completions],
             style=self.style,
             truncated=truncated,
+            thinking=self.settings.thinking,
             objective=self.objective,
         )
         valid, gap = np.asarray(verdicts.valid), np.asarray(verdicts.gap)
@@ -123,6 +126,10 @@ class BoardTrainer(GRPOTrainer):
     """TRL's GRPO with micro-batches of similar length, and answers of this project's decoding on one process."""
 
     _buffered_inputs: Any
+
+    def __init__(self, *, args: GRPOConfig, **options: Any) -> None:
+        with fitted(args):
+            super().__init__(args=args, **options)
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         """TRL's micro-batches; where all of them make one optimiser step, those of similar length are put together."""

@@ -1,12 +1,14 @@
 """Boards and plans as text: the user's message of each style, and the answer that a perfect model would give."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from jaxenv.types import Action, Instances, Plans
 from policy import compact
 from policy.answers import check_style
+from policy.sampling import Prompt, messages_of
 
 Cell = tuple[int, int]
 
@@ -60,6 +62,19 @@ def render(instances: Instances, style: str, *, objective: str = "sum_of_costs")
             )
         )
     return texts
+
+
+def through_template(tokenizer: Any, prompts: Sequence[Prompt], *, thinking: bool) -> list[str]:
+    """The texts that a model goes on from: each exchange in its chat template, up to where the answer begins.
+
+    `thinking` is handed to the template; one that knows nothing of it gives the same text either way.
+    """
+    return [
+        tokenizer.apply_chat_template(
+            messages_of(prompt), tokenize=False, add_generation_prompt=True, enable_thinking=thinking
+        )
+        for prompt in prompts
+    ]
 
 
 def canonical_answer(plans: Plans, instances: Instances, style: str) -> list[str]:

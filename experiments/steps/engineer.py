@@ -1,9 +1,9 @@
 """The process of one redesign: evidence to prompt to reply to config, and how many sampled replies are usable.
 
-Job: out, model (that is asked), checkpoint (whose replies are sampled), engineer (the recipe's block), style, stage,
-stages, epochs, details, config, validation, rollouts (absent before the first stage), history, data, count,
-boards_seed, objective, num_agents, seed, threads, metrics; usable_only leaves the redesign out. For previews: group,
-answer_tokens, preview_seed.
+Job: out, model (that is asked), checkpoint (whose replies are sampled), engineer and sampler (the recipe's blocks),
+style, stage, stages, epochs, details, config, validation, rollouts (absent before the first stage), history, data,
+count, boards_seed, objective, num_agents, seed, threads, metrics; usable_only leaves the redesign out. For previews:
+group, answer_tokens, preview_seed.
 """
 
 import json
@@ -26,7 +26,8 @@ from experiments.preview import preview_of
 from experiments.stepio import log_metrics, read_job, report_progress, write_json, write_text
 from experiments.steps.generate import boards_of
 from experiments.tables import read_table
-from policy.samplers import Sampler, load_sampler
+from policy.samplers import load_sampler
+from policy.sampling import Sampler, SamplerSettings
 
 REFUSED = "refused"
 _BATCH = 16
@@ -41,7 +42,7 @@ def main() -> None:
     config, evidence = stage_of(job)
     prompt = prompts(job, evidence, config)
     write_text(out / "prompt.txt", prompt("") + "\n")
-    sampler = samplers()
+    sampler = samplers(job)
 
     share = usable_share(sampler, job, prompt(""), config)
     write_json(out / "usable.json", share)
@@ -62,9 +63,9 @@ def main() -> None:
     log_metrics(job["metrics"], stage=job["stage"], kind="redesign", level=proposal["level"], replies=len(replies))
 
 
-def samplers() -> Callable[[str], Sampler]:
+def samplers(job: dict[str, Any]) -> Callable[[str], Sampler]:
     """Samplers by the name of their model, each loaded once."""
-    return cache(partial(load_sampler, batch=_BATCH))
+    return cache(partial(load_sampler, batch=_BATCH, settings=SamplerSettings(**job["sampler"])))
 
 
 def stage_of(job: dict[str, Any]) -> tuple[jaxenv.EnvConfig, engineer.Evidence]:

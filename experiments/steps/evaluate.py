@@ -1,14 +1,14 @@
 """The process of one evaluation: a policy answers every board of some sets, and each answer is judged.
 
-Job: out, model, base_url (of an OpenAI-compatible server that has the model, else null), sets (name to folder), style,
-objective, max_tokens, batch, samples, temperature, seed, stage, metrics, threads.
+Job: out, model, sampler (the recipe's block), sets (name to folder), style, objective, max_tokens, batch, samples,
+temperature, seed, stage, metrics, threads.
 
 Of each set `NAME.parquet`, a row for the greedy answer to each board, and with `samples` also `samples/NAME.parquet`,
 that many rows more for each board, sampled. Everything else is derived from these; `summary.json` for a first look.
+What a paid endpoint's answers cost is in `costs.jsonl`.
 """
 
 import json
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,10 +26,13 @@ from experiments.runfolder import digest_of
 from experiments.stepio import log_metrics, read_job, report_progress
 from jaxenv.batches import take, to_numpy
 from policy.prompts import render
-from policy.samplers import Sampler, load_sampler
+from policy.samplers import load_sampler
+from policy.sampling import Sampler, SamplerSettings
 from policy.texts import verify_texts
 
 _BATCHES = 2  # in a chunk
+# Of the sampler's settings, what changes no answer.
+_ANSWERS_STAY = ("memory", "requests_per_minute", "input_price", "output_price", "budget")
 
 
 def main() -> None:
@@ -40,7 +43,7 @@ def main() -> None:
     torch.set_num_threads(int(job["threads"]))
     sets = {name: jaxenv.Dataset.load(folder) for name, folder in job["sets"].items()}
     chunks = Chunks(out, _owner(job, sets))
-    sampler = cache(lambda: _sampler(job))
+    sampler = cache(lambda: _sampler(job, out))
     passes = 1 + int(job["samples"])
     total = passes * sum(len(boards) for boards in sets.values())
     done = 0
@@ -71,18 +74,16 @@ def main() -> None:
 
 def _owner(job: dict[str, Any], sets: dict[str, jaxenv.Dataset]) -> dict[str, Any]:
     """What the answers depend on."""
-    keys = ("model", "base_url", "style", "objective", "max_tokens", "batch", "samples", "temperature", "seed")
+    keys = ("model", "style", "objective", "max_tokens", "batch", "samples", "temperature", "seed")
     weights = digest_of(Path(job["model"])) if Path(job["model"]).is_dir() else None
     content = {name: boards.content_hash for name, boards in sets.items()}
-    return {**{key: job[key] for key in keys}, "weights": weights, "sets": content}
+    sampler = {key: value for key, value in job["sampler"].items() if key not in _ANSWERS_STAY}
+    return {**{key: job[key] for key in keys}, "sampler": sampler, "weights": weights, "sets": content}
 
 
-def _sampler(job: dict[str, Any]) -> Sampler:
-    if job["base_url"] is None:
-        return load_sampler(job["model"], batch=int(job["batch"]))
-    from policy.endpoint import EndpointSampler
-
-    return EndpointSampler(job["base_url"], job["model"], key=os.environ.get("OPENAI_API_KEY", ""))
+def _sampler(job: dict[str, Any], out: Path) -> Sampler:
+    settings = SamplerSettings(**job["sampler"])
+    return load_sampler(job["model"], batch=int(job["batch"]), settings=settings, log=out / "costs.jsonl")
 
 
 def _ask(
@@ -111,7 +112,15 @@ def _judge(
     truncated = np.array([answer.truncated for answer in answers])
     texts = [answer.text for answer in answers]
     verdicts = to_numpy(
-        verify_texts(instances, solutions, texts, style=job["style"], truncated=truncated, objective=job["objective"])
+        verify_texts(
+            instances,
+            solutions,
+            texts,
+            style=job["style"],
+            truncated=truncated,
+            thinking=job["sampler"]["thinking"],
+            objective=job["objective"],
+        )
     )
     return {
         "board": np.asarray(rows),

@@ -20,7 +20,7 @@ def main() -> None:
     torch.set_num_threads(int(job["threads"]))
     out = Path(job["out"])
     out.mkdir(parents=True)
-    sampler = samplers()
+    sampler = samplers(job["jobs"][0])
     proposals: dict[str, dict[str, Any]] = {}
     for done, one in enumerate(job["jobs"]):
         settings = one["engineer"]

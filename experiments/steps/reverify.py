@@ -60,6 +60,7 @@ def _judge(boards: jaxenv.Dataset, table: Table, job: dict[str, Any]) -> Table:
         table["completion"].tolist(),
         style=job["style"],
         truncated=table["truncated"],
+        thinking=job["thinking"],
         objective=job["objective"],
     )
     return {column: np.asarray(getattr(verdicts, column)) for column in _COMPARED}

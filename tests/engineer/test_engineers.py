@@ -118,7 +118,7 @@ def test_a_model_is_asked_at_its_temperature_first_and_with_new_seeds_afterwards
     sampler = Recorder()
     engineer = SampledEngineer(sampler, max_tokens=9, temperature=0.0, retry_temperature=0.7, seed=40)
     assert [engineer(ASKED) for _ in range(3)] == ["reply 1", "reply 2", "reply 3"]
-    assert sampler.calls == [(["prompt"], 9, 0.0, 40), (["prompt"], 9, 0.7, 41), (["prompt"], 9, 0.7, 42)]
+    assert sampler.calls == [([ASKED], 9, 0.0, 40), ([ASKED], 9, 0.7, 41), ([ASKED], 9, 0.7, 42)]
 
 
 def test_only_a_constrained_model_is_held_to_the_schema():
@@ -131,11 +131,12 @@ def test_only_a_constrained_model_is_held_to_the_schema():
         assert sampler.schema == (json_schema() if constrained else None)
 
 
-def test_a_dialogue_reaches_the_sampler_as_one_text():
+def test_a_dialogue_reaches_the_sampler_message_by_message():
     sampler = Recorder()
     engineer = SampledEngineer(sampler, max_tokens=9, temperature=0.0, retry_temperature=0.7, seed=0)
-    engineer([*ASKED, {"role": "assistant", "content": "bad"}, {"role": "user", "content": "again"}])
-    assert sampler.calls[0][0] == ["prompt\n\nYou replied:\nbad\n\nagain"]
+    exchange = [*ASKED, {"role": "assistant", "content": "bad"}, {"role": "user", "content": "again"}]
+    engineer(exchange)
+    assert sampler.calls[0][0] == [exchange]
 
 
 @pytest.fixture

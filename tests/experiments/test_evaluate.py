@@ -10,14 +10,17 @@ import pytest
 import jaxenv
 from experiments import evaluate_command, standalone
 from experiments.errors import StepError
+from experiments.recipe import SamplerBlock
 from experiments.reports.samples import mean_and_best
 from experiments.run import main as run_main
 from experiments.steps import evaluate
 from experiments.tables import read_table
+from jaxenv.types import Label
 from policy.prompts import canonical_answer
-from policy.samplers import Completion
+from policy.sampling import Completion
 
 COUNT, BATCH = 20, 4
+HF = SamplerBlock().model_dump(mode="json")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def player(boards, monkeypatch):
 def step(out, boards, monkeypatch, **changed):
     """The step in this process, as the driver would start it."""
     job = {
-        **{"name": "evaluate", "out": str(out), "model": "starter", "base_url": None, "sets": {"some": str(boards)}},
+        **{"name": "evaluate", "out": str(out), "model": "starter", "sampler": HF, "sets": {"some": str(boards)}},
         **{"style": "compact", "objective": "sum_of_costs", "max_tokens": 64, "batch": BATCH, "samples": 3},
         **{"temperature": 1.0, "seed": 5, "stage": 0, "threads": 1, "metrics": str(out) + ".jsonl", **changed},
     }
@@ -136,22 +139,44 @@ def test_the_command_hands_on_what_is_asked_and_says_the_rates(player, boards, t
     assert run_main([*arguments, "--model", "m", "--base-url", "http://x/v1"]) == 0
     (kind, job), said = jobs[0], capsys.readouterr().out
     assert kind == "evaluate" and job["sets"] == {"some": str(boards)} and job["samples"] == 2
-    assert (job["model"], job["base_url"]) == ("m", "http://x/v1") and job["batch"] <= 16
+    assert job["model"] == "m" and job["batch"] <= 16
+    assert (job["sampler"]["name"], job["sampler"]["base_url"]) == ("openai", "http://x/v1")
     assert f"some, {COUNT} boards: valid 100.0 (83.9 to 100.0) %" in said and "2 samples: mean" in said
     assert standalone.run_alone is not run_alone
 
 
-def test_a_served_model_is_asked_through_its_endpoint(player, boards, tmp_path, monkeypatch):
-    from policy import endpoint
-
+def test_the_recipes_sampler_is_asked_and_an_endpoints_costs_lie_beside_the_answers(
+    player, boards, tmp_path, monkeypatch
+):
     asked = []
 
-    def served(base_url, model, *, key):
-        asked.append((base_url, model, key))
+    def load(model, *, batch, settings, log):
+        asked.append((model, batch, settings.name, settings.base_url, log))
         return player
 
-    monkeypatch.setattr(endpoint, "EndpointSampler", served)
-    monkeypatch.setenv("OPENAI_API_KEY", "a key")
-    greedy, _ = step(tmp_path / "out", boards, monkeypatch, base_url="http://x/v1", samples=0)
-    assert asked == [("http://x/v1", "starter", "a key")] and greedy["valid"].all()
-    assert not (tmp_path / "out" / "samples").exists()
+    monkeypatch.setattr(evaluate, "load_sampler", load)
+    served = {**HF, "name": "openai", "base_url": "http://x/v1"}
+    greedy, _ = step(tmp_path / "out", boards, monkeypatch, sampler=served, samples=0)
+    assert asked == [("starter", BATCH, "openai", "http://x/v1", tmp_path / "out" / "costs.jsonl")]
+    assert greedy["valid"].all() and not (tmp_path / "out" / "samples").exists()
+
+
+def test_another_sampler_is_another_evaluation_and_another_budget_is_not(player, boards, tmp_path, monkeypatch):
+    player.patience = 2
+    with pytest.raises(StepError, match="power"):
+        step(tmp_path / "out", boards, monkeypatch)
+    with pytest.raises(StepError, match="holds answers of another evaluation"):
+        step(tmp_path / "out", boards, monkeypatch, sampler={**HF, "thinking": True})
+    player.patience = 10**9
+    step(tmp_path / "out", boards, monkeypatch, sampler={**HF, "budget": 2.0})
+
+
+def test_with_thinking_what_comes_before_the_closing_tag_is_no_answer(player, boards, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        player, "known", {prompt: f"r0c0 why </think>{answer}" for prompt, answer in player.known.items()}
+    )
+    greedy, _ = step(tmp_path / "out", boards, monkeypatch, sampler={**HF, "thinking": True}, samples=0)
+    assert greedy["optimal"].all()
+    monkeypatch.setattr(player, "known", dict.fromkeys(player.known, "W"))
+    greedy, _ = step(tmp_path / "again", boards, monkeypatch, sampler={**HF, "thinking": True}, samples=0)
+    assert set(greedy["label"]) == {Label.TRUNCATED}

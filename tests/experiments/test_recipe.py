@@ -14,8 +14,10 @@ from engineer.errors import ContextError
 from experiments import recipe
 from experiments.errors import RecipeError
 from experiments.grpo_keys import GRPO_KEYS
-from experiments.recipe import BOARDS, EngineerBlock, SetName, load
+from experiments.plan import steps_of
+from experiments.recipe import BOARDS, EngineerBlock, SamplerBlock, SetName, load
 from jaxenv.benchmarks import _SETS
+from policy.sampling import SamplerSettings
 
 
 def write(folder, name, **values):
@@ -69,6 +71,10 @@ def test_a_recipe_that_inherits_itself_is_refused(tmp_path):
         ("stages=0", "recipe: stages: input should be greater than or equal to 1 (it is 0)"),
         ("reward.rho=0.9", "lets a short invalid answer beat a long valid one"),
         ("evaluation.sets=[learn3]", "`learn` among them"),
+        ("grpo.use_vllm=true", "the key 'use_vllm' is not the recipe's to set: set `sampler.name`"),
+        ("sampler.name=openai", "needs sampler.base_url"),
+        ("sampler.base_url=http://x", "no server is asked"),
+        ("sampler.budget=1", "needs sampler.input_price"),
         ("stages.x=1", "stages is a value, not a block"),
         ("seed", "write it as key=value"),
         ("seed=[1", "the value cannot be read"),
@@ -139,3 +145,40 @@ def test_best_of_several_needs_a_preview():
         load("smoke", ["engineer.best_of=2"])
     assert load("smoke", ["engineer.best_of=2", "engineer.preview=4"]).engineer.best_of == 2
     assert load("stage_loop").engineer.best_of == 1 and not load("stage_loop").engineer.preview
+
+
+def trl_options(overrides):
+    job = next(step.job for step in steps_of(load("smoke", overrides)) if step.kind == "train_stage")
+    return job["grpo"]
+
+
+def test_trls_sampling_follows_from_the_sampler():
+    # Fields that TRL knows: a wrong name would be refused by GRPOConfig.
+    assert {key: value for key, value in trl_options([]).items() if "vllm" in key or "chat" in key} == {
+        "chat_template_kwargs": {"enable_thinking": False}
+    }
+    colocated = trl_options(["sampler.name=vllm", "sampler.thinking=true", "sampler.memory=0.4"])
+    assert set(colocated) <= set(GRPO_KEYS) and colocated["use_vllm"] and colocated["vllm_mode"] == "colocate"
+    assert colocated["vllm_gpu_memory_utilization"] == 0.4
+    assert colocated["chat_template_kwargs"] == {"enable_thinking": True}
+    served = trl_options(["sampler.name=vllm", "sampler.mode=server", "sampler.base_url=http://127.0.0.1:8000/v1"])
+    assert (served["vllm_mode"], served["vllm_server_base_url"]) == ("server", "http://127.0.0.1:8000")
+
+
+def test_every_step_that_samples_is_told_the_same_sampler():
+    wanted = {**load("smoke").sampler.model_dump(mode="json"), "name": "vllm"}
+    steps = [step for step in steps_of(load("smoke", ["sampler.name=vllm"])) if step.kind in ("evaluate", "engineer")]
+    assert len(steps) > 3 and all(step.job["sampler"] == wanted for step in steps)
+
+
+def test_the_samplers_settings_are_those_of_the_recipe():
+    block, settings = SamplerBlock(), SamplerSettings()
+    assert dataclasses.asdict(settings) == block.model_dump(mode="json")
+
+
+def test_an_endpoint_can_be_evaluated_and_not_trained():
+    recipe = load("smoke", ["sampler.name=openai", "sampler.base_url=http://x/v1"])
+    assert any(step.kind == "evaluate" for step in steps_of(recipe))
+    with pytest.raises(RecipeError, match=r"cannot be trained: set sampler\.name"):
+        recipe.check_trainable()
+    load("smoke").check_trainable()

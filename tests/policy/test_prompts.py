@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoTokenizer
 
 import jaxenv
 from jaxenv.types import Action, Instances, Plans
 from policy.answers import parse_answer
 from policy.errors import StyleError
-from policy.prompts import canonical_answer, render
+from policy.prompts import canonical_answer, render, through_template
+from policy.samplers import resolve_model
 
 GOLDEN = Path(__file__).parent / "golden"
 STYLES = ("full", "compact")
@@ -20,9 +22,27 @@ STYLES = ("full", "compact")
 @pytest.fixture(scope="module")
 def boards():
     return jaxenv.make_instances(
-        [["..H", "...", "..."], ["....", ".H..", "..H.", "...."], ["..."] * 3],
-        starts=[[(0, 0), (2, 2)], [(0, 0), (3, 3), (0, 3)], [(0, 0), (1, 1)]],
-        goals=[[(2, 2), (0, 0)], [(3, 0), (0, 0), (3, 3)], [(0, 1), (2, 2)]],
+        [
+            ["..H", "...", "..."],
+            ["....", ".H..", "..H.", "...."],
+            ["..."] * 3,
+            ["H....", ".....", "..H..", ".....", "....H"],
+            ["." * 10] * 9 + ["." * 9 + "H"],
+        ],
+        starts=[
+            [(0, 0), (2, 2)],
+            [(0, 0), (3, 3), (0, 3)],
+            [(0, 0), (1, 1)],
+            [(0, 1), (1, 0), (4, 3), (3, 4)],
+            [(0, 0), (0, 9), (9, 0), (8, 9), (5, 5)],
+        ],
+        goals=[
+            [(2, 2), (0, 0)],
+            [(3, 0), (0, 0), (3, 3)],
+            [(0, 1), (2, 2)],
+            [(4, 3), (3, 4), (0, 1), (1, 0)],
+            [(8, 9), (9, 0), (0, 9), (0, 0), (4, 5)],
+        ],
     )
 
 
@@ -40,7 +60,49 @@ def test_the_message_names_the_objective(boards):
 def test_the_message_does_not_depend_on_the_padding_or_on_the_other_boards(boards):
     alone = jaxenv.make_instances([["..."] * 3], starts=[[(0, 0), (1, 1)]], goals=[[(0, 1), (2, 2)]])
     for style in STYLES:
-        assert render(alone, style) == render(boards, style)[2:]
+        assert render(alone, style) == render(boards, style)[2:3]
+
+
+# ChatML as Qwen3 has it: thinking is the model's own, and an empty block in the prompt keeps it from that.
+QWEN3 = (
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+    "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+    "{% endif %}"
+)
+# And one that opens the block itself (huggingface/trl/issues/6966).
+PREFILLED = QWEN3.partition("{% if enable_thinking")[0] + "{{ '<think>\n' }}{% endif %}"
+
+
+@pytest.fixture
+def tokenizer():
+    return AutoTokenizer.from_pretrained(resolve_model("starter"))
+
+
+def test_through_the_template_each_style_is_the_golden_text_with_and_without_thinking(boards, tokenizer):
+    shown = []
+    for style, name, template in (
+        ("compact", "the starter's", tokenizer.chat_template),
+        ("full", "ChatML that can be told not to think", QWEN3),
+        ("full", "ChatML that opens the think block", PREFILLED),
+    ):
+        tokenizer.chat_template = template
+        for thinking in (False, True):
+            (text,) = through_template(tokenizer, render(boards, style)[:1], thinking=thinking)
+            shown.append(f"##### {style}, {name}, thinking {thinking}\n{text}#####\n")
+    assert "".join(shown) == (GOLDEN / "chat.txt").read_text()
+
+
+def test_an_exchange_goes_through_the_template_message_by_message(tokenizer):
+    exchange = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+    assert through_template(tokenizer, [exchange, "a"], thinking=False) == [
+        "<|user|>a<|assistant|>b<|end|><|user|>c<|assistant|>",
+        "<|user|>a<|assistant|>",
+    ]
 
 
 def plans_of(lists):
