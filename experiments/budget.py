@@ -46,12 +46,14 @@ class Counts:
 
 def counts(recipe: Recipe) -> Counts:
     """What follows from a recipe; where a count is the model's to decide, its upper bound."""
-    grpo = recipe.grpo
+    grpo = recipe.trl()
     rollouts = int(grpo.get("per_device_train_batch_size", 8)) * int(grpo.get("gradient_accumulation_steps", 1))
+    rollouts *= recipe.processes
     group = int(grpo.get("num_generations", 8))
     steps = int(grpo.get("max_steps", -1))
-    if steps < 0:  # epochs are counted then, one unless told
-        steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * recipe.boards_per_stage * group / rollouts)
+    if steps < 0:  # epochs are counted then, one unless told; what is left of each after whole batches is not used
+        one = recipe.boards_per_stage * group // rollouts
+        steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * one)
     return Counts(
         stages=recipe.stages,
         steps=steps,

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -35,6 +35,15 @@ _OWNED = {
     "bf16": "the device decides",
     "fp16": "the device decides",
 }
+# What `batch` says once, in TRL's words.
+_OF_BATCH = (
+    "num_generations",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "steps_per_generation",
+    "generation_batch_size",
+)
+LAUNCHES = Path(__file__).resolve().parent / "launch"
 _EXPONENT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 _SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
 
@@ -93,6 +102,36 @@ class RewardBlock(_Block):
         return self
 
 
+class BatchBlock(_Block):
+    """What one step of the optimiser learns from; TRL's batch sizes follow."""
+
+    prompts: int = Field(32, ge=1, description="boards of one step")
+    group: int = Field(8, ge=2, description="answers to each board")
+    micro: int = Field(64, ge=1, description="answers in one forward and backward pass of one process")
+
+
+class LaunchBlock(_Block):
+    """Train in several processes, started by `accelerate launch`; everything else is one process all the same."""
+
+    processes: int = Field(2, ge=2, description="GPUs, or processes of a CPU")
+    config: str = Field("ddp", description="ddp, fsdp2, zero2 or zero3, or the path of accelerate's config file")
+
+    @field_validator("config")
+    @classmethod
+    def _is_there(cls, config: str) -> str:
+        shipped = sorted(path.stem for path in LAUNCHES.glob("*.yaml"))
+        if config not in shipped and not Path(config).is_file():
+            raise ValueError(f"there is no config {config!r}{_nearest(config, shipped)}; shipped: {', '.join(shipped)}")
+        return config
+
+
+class LoraBlock(_Block):
+    """Train an adapter on every linear layer instead of all weights; merged into the model after the stage."""
+
+    rank: int = Field(32, ge=1)
+    alpha: float = Field(64.0, gt=0, description="the adapter's share is scaled by alpha / rank")
+
+
 class RehearsalBlock(_Block):
     """Config-writing examples mixed into a training stage, so that RL on boards does not cost the model its JSON."""
 
@@ -138,7 +177,10 @@ class Recipe(_Block):
     threads: int | None = Field(None, ge=1, description="of torch and the host solver; all cores when null")
     engineer: EngineerBlock = EngineerBlock()
     reward: RewardBlock = RewardBlock()
-    grpo: dict[str, Any] = Field(default_factory=dict)
+    batch: BatchBlock | None = Field(None, description="the batch sizes are those in `grpo`, or TRL's own, when null")
+    grpo: dict[str, Any] = Field(default_factory=dict, description="any option of TRL's GRPOConfig")
+    lora: LoraBlock | None = Field(None, description="all weights are trained when null")
+    launch: LaunchBlock | None = Field(None, description="one process when null")
     rehearsal: RehearsalBlock = RehearsalBlock()
     evaluation: EvaluationBlock = EvaluationBlock()
     validation: ValidationBlock = ValidationBlock()
@@ -152,6 +194,42 @@ class Recipe(_Block):
             if key not in GRPO_KEYS:
                 raise ValueError(f"{key!r} is not a field of TRL's GRPOConfig{_nearest(key, GRPO_KEYS)}")
         return block
+
+    @model_validator(mode="after")
+    def _batches_are_whole(self) -> "Recipe":
+        if self.batch is None:
+            return self
+        twice = [key for key in _OF_BATCH if key in self.grpo]
+        if twice:
+            raise ValueError(f"grpo.{twice[0]} follows from `batch`; set it there, or leave `batch` out")
+        answers, together = self.batch.prompts * self.batch.group, self.batch.micro * self.processes
+        if answers % together:
+            raise ValueError(
+                f"batch: {self.batch.prompts} boards of {self.batch.group} answers are {answers}, which "
+                f"{self.processes} x {self.batch.micro} answers at a time (processes x batch.micro) do not divide"
+            )
+        if self.batch.prompts > self.boards_per_stage:
+            raise ValueError(
+                f"batch.prompts is {self.batch.prompts}, more than the {self.boards_per_stage} boards of a stage"
+            )
+        return self
+
+    @property
+    def processes(self) -> int:
+        """That train together."""
+        return 1 if self.launch is None else self.launch.processes
+
+    def trl(self) -> dict[str, Any]:
+        """The options of TRL's GRPOConfig: the block `grpo`, and what follows from `batch`."""
+        if self.batch is None:
+            return dict(self.grpo)
+        answers = self.batch.prompts * self.batch.group
+        return {
+            **self.grpo,
+            "num_generations": self.batch.group,
+            "per_device_train_batch_size": self.batch.micro,
+            "gradient_accumulation_steps": answers // (self.batch.micro * self.processes),
+        }
 
     def warnings(self) -> list[str]:
         """What may be done and is seldom meant."""
@@ -266,9 +344,9 @@ def _one_line(error: ValidationError) -> str:
         *above, key = (str(part) for part in first["loc"])
         block: type[BaseModel] = Recipe
         for part in above:
-            kind = block.model_fields[part].annotation
-            assert isinstance(kind, type) and issubclass(kind, BaseModel)
-            block = kind
+            annotation = block.model_fields[part].annotation
+            kinds = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]
+            block = next(kind for kind in kinds if issubclass(kind, BaseModel))
         where = f"in the block {'.'.join(above)}" if above else "in the recipe"
         return f"unknown key {key!r} {where}{_nearest(key, block.model_fields)}"
     message = first["msg"].removeprefix("Value error, ")

@@ -1,6 +1,7 @@
 """Rehearsal: pairs of text whose cross entropy is added to a stage's loss, so that RL does not unlearn them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +26,15 @@ class Rehearsal:
         self._pad = int(tokenizer.pad_token_id)
         self._batch = batch
         self._random = np.random.default_rng(seed)
+
+    @property
+    def random_state(self) -> dict[str, Any]:
+        """Where the draws are, to be kept with a checkpoint."""
+        return dict(self._random.bit_generator.state)
+
+    @random_state.setter
+    def random_state(self, state: dict[str, Any]) -> None:
+        self._random.bit_generator.state = state
 
     def loss(self, model: PreTrainedModel) -> torch.Tensor:
         """Mean cross entropy per answer token of the next few pairs."""

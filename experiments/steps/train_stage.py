@@ -1,4 +1,7 @@
-"""The process of one training stage: boards and a model in, the trained model and its rollouts out."""
+"""The process of one training stage: boards and a model in, the trained model and its rollouts out.
+
+With a `launch:` block in the recipe there are several such processes; the first of them writes.
+"""
 
 import json
 from pathlib import Path
@@ -12,11 +15,17 @@ import torch
 import jaxenv
 from engineer.synthetic import examples
 from experiments.stepio import log_metrics, read_job, report_progress
-from policy.grpo import RewardSettings, train_stage
+from policy import ranks
+from policy.board_reward import RewardSettings
+from policy.checkpoints import remove_all
+from policy.grpo import train_stage
 
 
 def main() -> None:
-    """Job: out, model, data, stage, seed, style, objective, reward, grpo, rehearsal, prior_valid, metrics, threads."""
+    """Train, save, say how it went.
+
+    Job: out, model, data, stage, seed, style, objective, reward, grpo, lora, rehearsal, prior_valid, metrics, threads.
+    """
     job = read_job()
     out = Path(job["out"])
     out.mkdir(parents=True, exist_ok=True)
@@ -29,27 +38,30 @@ def main() -> None:
     def progress(done: int, total: int, numbers: dict[str, float]) -> None:
         report_progress(done, total, **numbers)
 
-    model, tokenizer, rollouts = train_stage(
+    rollouts = train_stage(
         job["model"],
         jaxenv.Dataset.load(job["data"]),
-        work=out / "checkpoints",
+        out=out,
         style=job["style"],
         objective=job["objective"],
         settings=RewardSettings(**job["reward"]),
         grpo=job["grpo"],
+        lora=job["lora"],
         prior_valid=float(job["prior_valid"]),
         seed=seed,
         log=log,
         progress=progress,
+        probe=stage == 0,
         rehearsal_pairs=_rehearsal_pairs(rehearsal, seed),
         rehearsal_weight=float(rehearsal["weight"]),
         rehearsal_batch=int(rehearsal["batch"]),
     )
-    model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
+    if ranks.index() > 0:
+        return
     pq.write_table(pa.table({name: np.asarray(column) for name, column in rollouts.items()}), out / "rollouts.parquet")
     summary = {name: float(np.mean(rollouts[name])) for name in ("valid", "optimal", "reward", "tokens", "truncated")}
     (out / "summary.json").write_text(json.dumps({"completions": len(rollouts["valid"]), **summary}, indent=2))
+    remove_all(out / "checkpoints")  # the stage is finished: its optimiser's state is of no more use
 
 
 def _rehearsal_pairs(rehearsal: dict[str, Any], seed: int) -> list[tuple[str, str]]:
