@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from experiments.memory import memory
 from experiments.recipe import BOARDS, Recipe
 
 
@@ -85,6 +86,7 @@ def budget(recipe: Recipe) -> list[str]:
         f"  engineer's replies    {count.proposals} to act on (at most 4 tries each), "
         f"{count.replies} to measure the usable share",
         *previews,
+        *memory(recipe, count.rollouts),
         f"  answer tokens         at most {count.tokens}",
     ]
 

@@ -168,3 +168,5 @@ def test_trls_numbers_follow_from_prompts_and_group_and_the_processes_share_them
 def test_the_budget_counts_whole_batches_of_each_epoch():
     count = counts(load("smoke", ["boards_per_stage=18", "grpo.max_steps=-1", "grpo.num_train_epochs=2"]))
     assert (count.steps, count.rollouts) == (2 * (18 // 4), 16)
+    count = counts(load("paper"))
+    assert (count.steps, count.trained) == (200, 3 * 4000 * 2 * 8)
