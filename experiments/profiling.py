@@ -79,15 +79,16 @@ def random_batch(boards: int, agents: int, horizon: int, seed: int = 0) -> tuple
     moves = np.where(random.random((few, most, horizon)) < 0.85, 0, random.integers(0, 5, (few, most, horizon)))
     actions = np.where(np.arange(horizon) < lengths[..., None], moves, 0).astype(np.int8)
     zero, no = np.zeros(few, np.int32), np.zeros(few, bool)
-    plans = Plans(actions, lengths, zero)  # type: ignore[arg-type]
-    instances = Instances(size, np.full(few, agents, np.int32), holes, cells(), cells())  # type: ignore[arg-type]
     costs = zero + 8
     known = zero + np.int32(Status.OPTIMAL)
-    solutions = Solutions(known, costs, costs, costs, costs, no, no, plans)  # type: ignore[arg-type]
-    batch: tuple[Instances, Solutions, Plans] = jax.tree.map(
-        lambda field: jnp.asarray(np.resize(field, (boards, *field.shape[1:]))), (instances, solutions, plans)
-    )
-    return batch
+
+    def many(field: np.ndarray) -> jax.Array:
+        return jnp.asarray(np.resize(field, (boards, *field.shape[1:])))
+
+    plans = Plans(many(actions), many(lengths), many(zero))
+    instances = Instances(many(size), many(zero + np.int32(agents)), many(holes), many(cells()), many(cells()))
+    cost, never = many(costs), many(no)
+    return instances, Solutions(many(known), cost, cost, cost, cost, never, never, plans), plans
 
 
 def bytes_of(tree: object) -> int:

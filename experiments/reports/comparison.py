@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from experiments.budget import Counts, counts
@@ -19,6 +20,7 @@ from experiments.reports.pairs import Pair, pairs_of, pairs_section
 from experiments.reports.source import Run
 from experiments.reports.writing import write_both
 from experiments.stats import Rate, mcnemar
+from experiments.tables import Table as Rows
 
 _WAITS = (0.25, 0.50, 0.75)
 
@@ -121,7 +123,7 @@ def _contexts(groups: Sequence[Group]) -> Section | None:
         return None
     rows = []
     for group in asked:
-        rates = [group.over_seeds(lambda run, w=waits: at_wait_ratio(last(run), w)) for waits in _WAITS]  # type: ignore[misc]
+        rates = [group.over_seeds(partial(_last_at, waits)) for waits in _WAITS]
         rows.append(row(f"{group.name} ({len(group.runs)})", [Cell(f"{100 * r.value:.1f}", _range(r)) for r in rates]))
     for variant, modules, values in published.VARIANTS:
         rows.append(row(f"{variant}: {modules}", [f"{value:.1f}" for value in values], published=True))
@@ -227,13 +229,17 @@ def _kinds(groups: Sequence[Group]) -> list[tuple[str, int]]:
     return list(kinds)
 
 
-def _both(group: Group, name: str, agents: int, at: object = last) -> Cell:
+def _last_at(waits: float, run: Run) -> float | None:
+    return at_wait_ratio(last(run), waits)
+
+
+def _both(group: Group, name: str, agents: int, at: Callable[[Run, str], Rows | None] = last) -> Cell:
     """acc and opt over the seeds, with their intervals where there are any."""
-    assert callable(at)
-    acc, opt = (
-        group.over_seeds(lambda run, c=column: rate(at(run, name), c, agents))  # type: ignore[misc]
-        for column in ("valid", "optimal")
-    )
+
+    def mean(column: str) -> Rate:
+        return group.over_seeds(lambda run: rate(at(run, name), column, agents))
+
+    acc, opt = mean("valid"), mean("optimal")
     if not acc.count:
         return Cell("")
     note = f"{_range(acc)} / {_range(opt)}" if _range(acc) and _range(opt) else ""

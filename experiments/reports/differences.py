@@ -10,7 +10,7 @@ from experiments.reports.source import Run
 from experiments.stats import POWER, Rate, deviation, holm, mcnemar, needed, paired_difference
 from experiments.tables import Table as Rows
 
-_DIFFERENCES = (0.01, 0.02, 0.05)
+DIFFERENCES = (0.01, 0.02, 0.05)  # for which the tables say what it takes to tell them
 
 
 def tests_section(run: Run) -> Section | None:
@@ -30,7 +30,7 @@ def tests_section(run: Run) -> Section | None:
     rows = []
     for (label, before, after), test, p in zip(compared, tests, adjusted, strict=True):
         gain = paired_difference(before, after)
-        took = [f"{needed(deviation(before, after), d):,}" for d in _DIFFERENCES]
+        took = [f"{needed(deviation(before, after), d):,}" for d in DIFFERENCES]
         rows.append(row(label, [points(gain), str(test.won), str(test.lost), p_value(test.p), p_value(p), *took]))
     text = (
         "Valid plans, the same boards before and after. Won: boards that only the later checkpoint solves; lost: those "
@@ -39,7 +39,7 @@ def tests_section(run: Run) -> Section | None:
         f"{POWER:.0%}, if as many boards change sides as here. Other seeds may differ by more than any of these "
         "intervals: for that, compare runs."
     )
-    head = ("acc", "points (95 %)", "won", "lost", "p", "p, Holm", *(f"boards for {100 * d:.0f}" for d in _DIFFERENCES))
+    head = ("acc", "points (95 %)", "won", "lost", "p", "p, Holm", *(f"boards for {100 * d:.0f}" for d in DIFFERENCES))
     a, b = run.checkpoints[names[0]], run.checkpoints[names[-1]]
     source = command(
         f"a, b = (pd.read_parquet(f + '/eval/{run.recipe.evaluation.sets[0]}.parquet').set_index('board')['valid'] "

@@ -1,5 +1,7 @@
 """A report as Markdown. Drawings are left to the HTML beside it; every number in them stands in a table or its rows."""
 
+from collections.abc import Iterable
+
 from experiments.reports.blocks import Block, Boards, Cell, Figure, Report, Row, Section, Table
 
 PAGE = "report.html"
@@ -40,5 +42,5 @@ def _cell(cell: Cell, row: Row) -> str:
     return f"{text} ({cell.note})" if cell.note else text
 
 
-def _line(cells: object) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"  # type: ignore[attr-defined]
+def _line(cells: Iterable[object]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

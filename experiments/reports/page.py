@@ -41,10 +41,16 @@ def _environment() -> Environment:
     return environment
 
 
+class _Inside(MarkdownIt):
+    """Markdown whose links stay on the page."""
+
+    def validateLink(self, url: str) -> bool:
+        return url.startswith("#")
+
+
 @cache
 def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark").enable("table").disable(["html_inline", "image", "autolink"])
-    markdown.validateLink = lambda url: url.startswith("#")  # type: ignore[method-assign]
+    markdown = _Inside("commonmark").enable("table").disable(["html_inline", "image", "autolink"])
     markdown.add_render_rule("html_block", _only_folds)
     markdown.add_render_rule("table_open", lambda *_: '<div class="wide"><table>')
     markdown.add_render_rule("table_close", lambda *_: "</table></div>")

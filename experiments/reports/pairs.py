@@ -7,12 +7,11 @@ from itertools import combinations
 
 from experiments.gains import HEADLINE
 from experiments.reports.blocks import Section, Table, Text, command, row
-from experiments.reports.differences import p_value, points
+from experiments.reports.differences import DIFFERENCES, p_value, points
 from experiments.reports.groups import Group
 from experiments.stats import POWER, Paired, Rate, bootstrap_mean, deviation, holm, mcnemar, needed, paired_p
 
 ALPHA = 0.05
-_DIFFERENCES = (0.01, 0.02, 0.05)
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def pairs_section(pairs: Sequence[Pair]) -> Section | None:
             p_value(pair.adjusted),
             f"{sum(test.won for test in pair.boards)} : {sum(test.lost for test in pair.boards)}",
             f"{told} of {len(pair.boards)}",
-            *(str(needed(spread, difference)) if spread > 0 else "" for difference in _DIFFERENCES),
+            *(str(needed(spread, difference)) if spread > 0 else "" for difference in DIFFERENCES),
         ]
         rows.append(row(f"{pair.one.name} → {pair.other.name}", cells))
     text = (
@@ -73,7 +72,7 @@ def pairs_section(pairs: Sequence[Pair]) -> Section | None:
     )
     head = (
         *("pair", "seeds", "points (95 %)", "p", "p, Holm", "won : lost", "boards told apart"),
-        *(f"seeds for {100 * difference:.0f}" for difference in _DIFFERENCES),
+        *(f"seeds for {100 * difference:.0f}" for difference in DIFFERENCES),
     )
     runs = [group.of(pairs[0].seed) for group in (pairs[0].one, pairs[0].other)]
     files = [f"{run.name}/{run.last}/eval/{HEADLINE}.parquet" for run in runs]

@@ -1,8 +1,8 @@
-"""Labelled boards: one set to a config, one fixed set by name, or several fixed sets.
+"""Labelled boards: one set to a config or by name, or several fixed sets.
 
-Job: out, and either config (JSON file), num_agents, count, split, seed, stage, objective; or benchmark (and count,
-num_agents, limit); with `stream` (and nearest) either goes straight to disk; or sets, a mapping of names of fixed sets
-to such options, which makes a folder of sets.
+Job: out, and either config (JSON file), num_agents, count, split, seed, stage, objective; or that with `stream` (and
+nearest), or `stream` and benchmark (and count, num_agents), which goes straight to disk; or sets, a mapping of names of
+fixed sets to their options, which makes a folder of sets.
 """
 
 import json
@@ -35,13 +35,8 @@ def main() -> None:
         order = _order(job)
         stream(out, order, progress=report_progress)
         count = order.total
-    elif "benchmark" in job:
-        options = {key: job[key] for key in ("count", "num_agents", "limit") if key in job}
-        boards = fixed_set(job["benchmark"], **options)
-        boards.save(out)
-        count = len(boards)
     else:
-        boards = boards_of(job, json.loads(Path(job["config"]).read_text(encoding="utf-8")))
+        boards = boards_of(job, _config(job))
         boards.save(out)
         count = len(boards)
     log_metrics(job["metrics"], boards=count)
@@ -51,15 +46,8 @@ def _order(job: dict[str, Any]) -> Order:
     """What the job asks for, to be streamed: of any size, and gone on with after a kill."""
     if "benchmark" in job:
         return order_of_set(job["benchmark"], job.get("num_agents"), job.get("count"))
-    config = json.loads(Path(job["config"]).read_text(encoding="utf-8"))
-    return order_of(
-        jax.random.fold_in(jax.random.key(job["seed"]), job["stage"]),
-        jaxenv.EnvConfig.from_json(config, num_agents=job["num_agents"]),
-        job["count"],
-        split=job["split"],
-        objective=job["objective"],
-        nearest=job["nearest"],
-    )
+    split, objective = job["split"], job["objective"]
+    return order_of(*_asked(job, _config(job)), split=split, objective=objective, nearest=job["nearest"])
 
 
 def fixed_set(
@@ -81,16 +69,21 @@ def boards_of(job: dict[str, Any], config: dict[str, Any], *, nearest: bool = Tr
     Raises:
         GenerationError: the config cannot be filled, and `nearest` is off, or no mix can be had at all.
     """
-    key = jax.random.fold_in(jax.random.key(job["seed"]), job["stage"])
+    split, objective = job["split"], job["objective"]
     return jaxenv.generate(
-        key,
-        jaxenv.EnvConfig.from_json(config, num_agents=job["num_agents"]),
-        job["count"],
-        split=job["split"],
-        objective=job["objective"],
-        nearest=nearest,
-        progress=report_progress,
+        *_asked(job, config), split=split, objective=objective, nearest=nearest, progress=report_progress
     )
+
+
+def _config(job: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path(job["config"]).read_text(encoding="utf-8"))
+    return read
+
+
+def _asked(job: dict[str, Any], config: dict[str, Any]) -> tuple[jax.Array, jaxenv.EnvConfig, int]:
+    """Key, config and count. The key is the stage's own."""
+    key = jax.random.fold_in(jax.random.key(job["seed"]), job["stage"])
+    return key, jaxenv.EnvConfig.from_json(config, num_agents=job["num_agents"]), job["count"]
 
 
 if __name__ == "__main__":

@@ -84,10 +84,7 @@ def main():
                 "worst": min(speeds),
                 "rounds": len(speeds),
             }
-            row = found[0] | median | store.setting("pyarrow")
-            print({name: row[name] for name in row if name not in ("command", "versions")}, flush=True)
-            if args.out:
-                store.append(args.out, row)
+            store.tell(found[0] | median | store.setting("pyarrow"), args.out)
     return 0
 
 

@@ -105,9 +105,7 @@ def main():
     for temperature in TEMPERATURES:
         row = {"check": "reply_levels", "model": Path(args.model).name, "temperature": temperature, "seed": SEED}
         row |= {**measure(args.model, temperature), **store.setting("torch", "transformers")}
-        print(json.dumps(row))
-        if args.out:
-            store.append(args.out, row)
+        store.tell(row, args.out)
     return 0
 
 

@@ -129,10 +129,7 @@ def main():
     setting = store.setting("w9-pathfinding") | {"device": jax.devices()[0].device_kind, "devices": len(jax.devices())}
 
     def say(row):
-        row = row | setting
-        print({name: value for name, value in row.items() if name not in ("command", "versions")}, flush=True)
-        if args.out:
-            store.append(args.out, row)
+        store.tell(row | setting, args.out)
 
     board = arrays_of(draw_boards(0, 3, 16, 0.3)[0])
     for engine, (solve, _) in ENGINES.items():

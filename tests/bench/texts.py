@@ -62,10 +62,7 @@ def main():
             }
             if batch == ROLLOUTS:
                 row |= {"step_seconds": args.step_seconds, "share_of_step": found["seconds_median"] / args.step_seconds}
-            row |= store.setting() | setting()
-            print({name: value for name, value in row.items() if name not in ("command", "versions")}, flush=True)
-            if args.out:
-                store.append(args.out, row)
+            store.tell(row | store.setting() | setting(), args.out)
     return 0
 
 

@@ -135,9 +135,7 @@ def main():
         **store.setting(),
         **setting(),
     }
-    print({name: value for name, value in row.items() if name not in ("command", "versions")}, flush=True)
-    if args.out:
-        store.append(args.out, row)
+    store.tell(row, args.out)
     return 0
 
 

@@ -41,6 +41,13 @@ def append(path, row):
         file.write(json.dumps(row) + "\n")
 
 
+def tell(row, out):
+    """Print a row, without what is the same in all, and keep it where there is a file for it."""
+    print({name: value for name, value in row.items() if name not in ("command", "versions")}, flush=True)
+    if out:
+        append(out, row)
+
+
 def collect(doc, check, measure, *, kinds=("agents",), packages=()):
     """The command line of a seeded check: a row for each seed that --out has none of; 1 when a row holds a fault.
 
@@ -60,7 +67,8 @@ def collect(doc, check, measure, *, kinds=("agents",), packages=()):
         if any(row["check"] == check and what == {name: row.get(name) for name in what} for row in rows):
             continue
         row = {"check": check, **what, **measure(**what), **setting(*packages)}
-        print({name: row[name] for name in row if name not in ("command", "versions", "cells", "open")}, flush=True)
+        told = {name: value for name, value in row.items() if name not in ("cells", "open")}
+        tell(told, None)
         if args.out:
             append(args.out, row)
         failed |= bool(row.get("wrong") or row.get("plans_refused"))
