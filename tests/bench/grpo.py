@@ -5,8 +5,9 @@ python -m tests.bench.grpo [--steps 8] [--rounds 3] [--out FILE]
 All train the starter on the same boards with the batch of the recipe `stage_loop`, one thread. The learning rate is 0,
 so that answers stay as long as they are, whoever trains. In turns, `rounds` times `steps` steps each: `bare` is
 `trl.GRPOTrainer`; `ours` is the whole trainer of a stage; `ours_constant` is our trainer with its sampling and packing,
-but a constant reward and no callbacks of ours. The rehearsal is off, for it is training. Prints a JSON line; the ratios
-are of medians over all steps, the first of each round left out.
+but a constant reward and no callbacks of ours. The rehearsal is off, for it is training. Prints a row; the ratios are of
+medians over all steps but the first of each round, which has what is done once in a stage: compiling the verifier, and
+the log-probabilities of the first batch.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from policy.reward import free_budget
 from policy.samplers import load_model
 from policy.startup import StartupChecks
 from policy.trainer import BoardTrainer
-from tests.slow.rows import append, setting
+from tests.slow.rows import setting, tell
 
 
 class Clock(TrainerCallback):
@@ -117,10 +118,9 @@ def main():
         "ratio_to_bare": round(median["ours"] / median["bare"], 4),
         "ratio_to_constant_reward": round(median["ours"] / median["ours_constant"], 4),
         **setting("torch", "trl", "transformers"),
+        "torch_threads": torch.get_num_threads(),
     }
-    print(json.dumps(row))
-    if parsed.out:
-        append(parsed.out, row)
+    tell(row, parsed.out)
 
 
 if __name__ == "__main__":
