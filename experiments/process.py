@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from experiments.blocks import LAUNCHES
 from experiments.errors import StepError
-from experiments.recipe import LAUNCHES
 
 SOURCE = Path(__file__).resolve().parent.parent
 _TICK = 0.25

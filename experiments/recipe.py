@@ -3,7 +3,6 @@
 `load("stage_loop")` reads `experiments/recipes/stage_loop.yaml`; a path works as well; overrides are `a.b=c` strings.
 """
 
-import difflib
 import hashlib
 import json
 import re
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from experiments.blocks import OF_BATCH, BatchBlock, Block, LaunchBlock, LoraBlock, nearest
 from experiments.errors import RecipeError
 from experiments.grpo_keys import GRPO_KEYS
 from policy.errors import RewardError
@@ -35,28 +35,15 @@ _OWNED = {
     "bf16": "the device decides",
     "fp16": "the device decides",
 }
-# What `batch` says once, in TRL's words.
-_OF_BATCH = (
-    "num_generations",
-    "per_device_train_batch_size",
-    "gradient_accumulation_steps",
-    "steps_per_generation",
-    "generation_batch_size",
-)
-LAUNCHES = Path(__file__).resolve().parent / "launch"
 _EXPONENT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 _SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
-
-
-class _Block(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 # As `engineer.context.modules` reads it, which the driver does not import.
 VARIANT = r"^(V[1-6]|FG?(H0?)?S?(Tf?)?)$"
 
 
-class EngineerBlock(_Block):
+class EngineerBlock(Block):
     """Who writes the next config, and what it is shown."""
 
     name: Literal["self", "base", "openai", "curriculum", "rule", "rule-rlve", "teacher", "fixed", "random"] = "self"
@@ -84,7 +71,7 @@ class EngineerBlock(_Block):
         return self
 
 
-class RewardBlock(_Block):
+class RewardBlock(Block):
     """See policy.reward."""
 
     schedule: Literal["adaptive", "reverse", "constant", "off"] = "adaptive"
@@ -102,37 +89,7 @@ class RewardBlock(_Block):
         return self
 
 
-class BatchBlock(_Block):
-    """What one step of the optimiser learns from; TRL's batch sizes follow."""
-
-    prompts: int = Field(32, ge=1, description="boards of one step")
-    group: int = Field(8, ge=2, description="answers to each board")
-    micro: int = Field(64, ge=1, description="answers in one forward and backward pass of one process")
-
-
-class LaunchBlock(_Block):
-    """Train in several processes, started by `accelerate launch`; everything else is one process all the same."""
-
-    processes: int = Field(2, ge=2, description="GPUs, or processes of a CPU")
-    config: str = Field("ddp", description="ddp, fsdp2, zero2 or zero3, or the path of accelerate's config file")
-
-    @field_validator("config")
-    @classmethod
-    def _is_there(cls, config: str) -> str:
-        shipped = sorted(path.stem for path in LAUNCHES.glob("*.yaml"))
-        if config not in shipped and not Path(config).is_file():
-            raise ValueError(f"there is no config {config!r}{_nearest(config, shipped)}; shipped: {', '.join(shipped)}")
-        return config
-
-
-class LoraBlock(_Block):
-    """Train an adapter on every linear layer instead of all weights; merged into the model after the stage."""
-
-    rank: int = Field(32, ge=1)
-    alpha: float = Field(64.0, gt=0, description="the adapter's share is scaled by alpha / rank")
-
-
-class RehearsalBlock(_Block):
+class RehearsalBlock(Block):
     """Config-writing examples mixed into a training stage, so that RL on boards does not cost the model its JSON."""
 
     weight: float = Field(0.0, ge=0, description="of their cross entropy beside the GRPO loss; 0 leaves them out")
@@ -140,7 +97,7 @@ class RehearsalBlock(_Block):
     batch: int = Field(4, ge=1, description="examples for each optimiser step")
 
 
-class EvaluationBlock(_Block):
+class EvaluationBlock(Block):
     """Which fixed sets the starter and every checkpoint are measured on."""
 
     sets: tuple[SetName, ...] = ("learn", "learn3")
@@ -157,13 +114,13 @@ class EvaluationBlock(_Block):
         return sets
 
 
-class ValidationBlock(_Block):
+class ValidationBlock(Block):
     """The boards behind the engineer's evidence."""
 
     count: int = Field(480, ge=8)
 
 
-class Recipe(_Block):
+class Recipe(Block):
     """A whole run."""
 
     name: str = Field("unnamed", pattern=r"^[A-Za-z0-9_.-]+$")
@@ -192,14 +149,14 @@ class Recipe(_Block):
             if key in _OWNED:
                 raise ValueError(f"the key {key!r} is not the recipe's to set: {_OWNED[key]}")
             if key not in GRPO_KEYS:
-                raise ValueError(f"{key!r} is not a field of TRL's GRPOConfig{_nearest(key, GRPO_KEYS)}")
+                raise ValueError(f"{key!r} is not a field of TRL's GRPOConfig{nearest(key, GRPO_KEYS)}")
         return block
 
     @model_validator(mode="after")
     def _batches_are_whole(self) -> "Recipe":
         if self.batch is None:
             return self
-        twice = [key for key in _OF_BATCH if key in self.grpo]
+        twice = [key for key in OF_BATCH if key in self.grpo]
         if twice:
             raise ValueError(f"grpo.{twice[0]} follows from `batch`; set it there, or leave `batch` out")
         answers, together = self.batch.prompts * self.batch.group, self.batch.micro * self.processes
@@ -298,7 +255,7 @@ def _find(source: str, beside: Path) -> Path:
             if candidate.is_file():
                 return candidate.resolve()
         raise RecipeError(f"there is no recipe file {source}")
-    raise RecipeError(f"there is no recipe {source!r}{_nearest(source, names())}; shipped are {', '.join(names())}")
+    raise RecipeError(f"there is no recipe {source!r}{nearest(source, names())}; shipped are {', '.join(names())}")
 
 
 def _merge(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
@@ -348,12 +305,7 @@ def _one_line(error: ValidationError) -> str:
             kinds = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]
             block = next(kind for kind in kinds if issubclass(kind, BaseModel))
         where = f"in the block {'.'.join(above)}" if above else "in the recipe"
-        return f"unknown key {key!r} {where}{_nearest(key, block.model_fields)}"
+        return f"unknown key {key!r} {where}{nearest(key, block.model_fields)}"
     message = first["msg"].removeprefix("Value error, ")
     shown = "" if first["type"] == "value_error" else f" (it is {first['input']!r})"
     return f"recipe: {place}: {message[:1].lower()}{message[1:]}{shown}"
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""

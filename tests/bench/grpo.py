@@ -4,10 +4,10 @@ python -m tests.bench.grpo [--steps 8] [--rounds 3] [--out FILE]
 
 All train the starter on the same boards with the batch of the recipe `stage_loop`, one thread. The learning rate is 0,
 so that answers stay as long as they are, whoever trains. In turns, `rounds` times `steps` steps each: `bare` is
-`trl.GRPOTrainer`; `ours` is the whole trainer of a stage; `ours_constant` is our trainer with its sampling and packing,
-but a constant reward and no callbacks of ours. The rehearsal is off, for it is training. Prints a row; the ratios are of
-medians over all steps but the first of each round, which has what is done once in a stage: compiling the verifier, and
-the log-probabilities of the first batch.
+`trl.GRPOTrainer`; `ours` is the whole trainer of a stage; `ours_constant` is our trainer, which samples and packs
+otherwise than TRL's, with a constant reward and without our callbacks. The rehearsal is off, for it is training. Prints
+a row; the ratios are of medians over all steps but the first of each round, which has what is done once in a stage:
+compiling the verifier, and the log-probabilities of the first batch.
 """
 
 import argparse
