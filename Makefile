@@ -95,6 +95,7 @@ check-verifier: $(STAMP)
 check-engineer: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server]'
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.replies
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.feasible
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/engineer
 
 bench: $(VENV)/.peer

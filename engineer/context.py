@@ -19,8 +19,14 @@ from engineer.schema import compact_schema, json_schema
 from jaxenv.schema import FIELDS, SIZES
 
 VARIANTS = {"V1": "F", "V2": "FG", "V3": "FGH0", "V4": "FGH", "V5": "FGHS", "V6": "FGHT"}
-# Words of a prompt by its style; over budget the oldest pairs of H, then the oldest sayings of S, are left out.
-WORDS = {"compact": 620, "full": 3000}
+# Most words of a prompt, by style and variant; any other set of modules may have as many as the style's largest. Over
+# budget the oldest pairs of H, then the oldest sayings of S, are left out. Words, since each model has its own tokens:
+# the starter's are at most one a word. Its examples keep to these numbers, so that it reads no longer prompt than it
+# was taught.
+WORDS = {
+    "compact": {"V1": 400, "V2": 480, "V3": 620, "V4": 620, "V5": 620, "V6": 620},
+    "full": {"V1": 1500, "V2": 1600, "V3": 3000, "V4": 2800, "V5": 3000, "V6": 2800},
+}
 _SPELLING = re.compile(r"F(?P<g>G)?(?P<h>H0?)?(?P<s>S)?(?P<t>Tf?)?")
 _SAID = 160  # characters of an earlier saying that are repeated
 
@@ -58,6 +64,12 @@ def modules(variant: str) -> str:
     return letters
 
 
+def word_budget(variant: str, style: str) -> int:
+    """The most words that a prompt of this variant or set may have."""
+    budgets = {VARIANTS[name]: most for name, most in WORDS[style].items()}
+    return budgets.get(modules(variant), max(budgets.values()))
+
+
 def build_prompt(
     variant: str,
     evidence: Evidence,
@@ -74,7 +86,7 @@ def build_prompt(
     `history` holds the pairs of all stages so far, this one included; round 0 is left out unless the variant keeps it.
     `sayings` are (stage, rationale) of earlier replies. `style` "full" carries the whole JSON schema, "compact" its
     short form. `refused` is the reason why the last reply to this prompt could not be used. `words` is
-    another budget than the style's own.
+    another budget than the variant's own.
 
     Raises:
         ContextError: an unknown variant or style, T without bookkeeping, or a budget too small for the rest.
@@ -83,7 +95,7 @@ def build_prompt(
     assert found is not None
     if style not in WORDS:
         raise ContextError(f"there is no prompt style {style!r}; choose one of {', '.join(WORDS)}")
-    budget = WORDS[style] if words is None else words
+    budget = word_budget(variant, style) if words is None else words
     if found["t"] and bookkeeping is None:
         raise ContextError(f"the context {variant!r} has module T: give the bookkeeping")
     pairs = [pair for pair in history if pair.stage > 0 or found["h"] == "H0"]

@@ -90,11 +90,10 @@ class RewardBlock(Block):
 
 
 class RehearsalBlock(Block):
-    """Config-writing examples mixed into a training stage, so that RL on boards does not cost the model its JSON."""
+    """Config-writing examples at the end of a training stage, so that RL on boards does not cost the model its JSON."""
 
-    weight: float = Field(0.0, ge=0, description="of their cross entropy beside the GRPO loss; 0 leaves them out")
+    steps: int = Field(0, ge=0, description="of some eight examples each, after the stage's RL")
     targets: Literal["teacher", "format"] = "teacher"
-    batch: int = Field(4, ge=1, description="examples for each optimiser step")
 
 
 class EvaluationBlock(Block):

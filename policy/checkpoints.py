@@ -1,8 +1,8 @@
 """What a stage keeps beside each of the trainer's checkpoints, so that a resumed stage equals an uninterrupted one.
 
 The trainer's own files hold weights, optimiser, schedule, random states and the place in the data; here are the
-ability, the rollouts and the state of the rehearsal. They are written last: a checkpoint without them was cut short by
-a kill, and is not gone on from.
+ability and the rollouts. They are written last: a checkpoint without them was cut short by a kill, and is not gone on
+from.
 """
 
 import json
@@ -16,7 +16,6 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from policy import ranks
 from policy.board_reward import BoardReward
-from policy.rehearsal import Rehearsal
 
 _STATE, _ROWS = "stage.json", "rollouts.npz"
 _PREFIX = "checkpoint-"
@@ -25,8 +24,8 @@ _PREFIX = "checkpoint-"
 class StageState(TrainerCallback):
     """Writes the stage's state when the trainer has saved, and takes it up again."""
 
-    def __init__(self, reward: BoardReward, rehearsal: Rehearsal | None) -> None:
-        self._reward, self._rehearsal = reward, rehearsal
+    def __init__(self, reward: BoardReward) -> None:
+        self._reward = reward
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         ranks.wait()  # for the others' random states
@@ -35,20 +34,14 @@ class StageState(TrainerCallback):
         folder = Path(args.output_dir) / f"{_PREFIX}{state.global_step}"
         columns: dict[str, Any] = dict(self._reward.columns())
         np.savez(folder / _ROWS, **columns)
-        values = {
-            "ability": self._reward.ability,
-            "rehearsal": None if self._rehearsal is None else self._rehearsal.random_state,
-        }
         beside = folder / f"{_STATE}.part"
-        beside.write_text(json.dumps(values), encoding="utf-8")
+        beside.write_text(json.dumps({"ability": self._reward.ability}), encoding="utf-8")
         os.replace(beside, folder / _STATE)
 
     def restore(self, checkpoint: Path) -> None:
         """As it was when the checkpoint was written."""
         values = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
         self._reward.ability = float(values["ability"])
-        if self._rehearsal is not None:
-            self._rehearsal.random_state = values["rehearsal"]
         with np.load(checkpoint / _ROWS) as columns:
             self._reward.rows = [dict(columns)]
 

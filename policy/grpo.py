@@ -1,6 +1,6 @@
 """One training stage: TRL's GRPO on boards of one data set, judged by the verifier, rewarded by `policy.reward`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from policy.checkpoints import StageState, last_whole
 from policy.errors import PolicyError
 from policy.finetuning import Precision, adapter_config, precision_of, save_model
 from policy.prompts import canonical_answer, render
-from policy.rehearsal import Rehearsal
 from policy.reward import free_budget
 from policy.samplers import load_model
 from policy.startup import StartupChecks
@@ -55,9 +54,6 @@ def train_stage(
     log: LogMetrics,
     progress: Progress,
     probe: bool,
-    rehearsal_pairs: Sequence[tuple[str, str]] = (),
-    rehearsal_weight: float = 0.0,
-    rehearsal_batch: int = 4,
     lora: dict[str, Any] | None = None,
 ) -> Columns:
     """Train one stage and save the model into `out`; every process of the training calls it with the same arguments.
@@ -86,11 +82,8 @@ def train_stage(
         budgets=free_budget(optimal_tokens, settings.max_tokens, settings.think_budget),
         ability=prior_valid,
     )
-    rehearsal = None
-    if rehearsal_pairs and rehearsal_weight > 0:
-        rehearsal = Rehearsal(tokenizer, rehearsal_pairs, rehearsal_weight, rehearsal_batch, seed)
     work = out / "checkpoints"
-    state, checks = StageState(reward, rehearsal), StartupChecks(reward, probe=probe)
+    state, checks = StageState(reward), StartupChecks(reward, probe=probe)
     trainer = BoardTrainer(
         model=model,
         processing_class=tokenizer,
@@ -107,7 +100,7 @@ def train_stage(
         ),
         callbacks=[_Log(log, progress), state, checks],
     )
-    trainer.rehearsal, checks.trainer = rehearsal, trainer
+    checks.trainer = trainer
     checkpoint = last_whole(work)
     if checkpoint is not None:
         state.restore(checkpoint)

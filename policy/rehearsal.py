@@ -1,45 +1,32 @@
-"""Rehearsal: pairs of text whose cross entropy is added to a stage's loss, so that RL does not unlearn them."""
+"""Rehearsal: after a stage's RL a few steps on pairs of text, for what RL on boards makes a model forget."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import repeat
 
-import numpy as np
-import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from policy.starter import IGNORED, encode, pad_batch
+from policy.starter import Pair, Schedule, encode, train
+
+_PEAK_RATE = 1.5e-4
+_WARMUP_STEPS = 4
+_BATCH_TOKENS = 4096  # some eight redesigns
 
 
-class Rehearsal:
-    """Draws a few pairs for every optimiser step."""
+def rehearse(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pairs: Sequence[Pair],
+    *,
+    steps: int,
+    seed: int,
+    report: Callable[[int, float, float], None],
+) -> None:
+    """Cross entropy on the answers of these pairs, in place; `report` gets (step, mean loss, seconds).
 
-    def __init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        pairs: Sequence[tuple[str, str]],
-        weight: float,
-        batch: int,
-        seed: int,
-    ) -> None:
-        self.weight = weight
-        self._encoded = encode(tokenizer, pairs)
-        self._pad = int(tokenizer.pad_token_id)
-        self._batch = batch
-        self._random = np.random.default_rng(seed)
-
-    @property
-    def random_state(self) -> dict[str, Any]:
-        """Where the draws are, to be kept with a checkpoint."""
-        return dict(self._random.bit_generator.state)
-
-    @random_state.setter
-    def random_state(self, state: dict[str, Any]) -> None:
-        self._random.bit_generator.state = state
-
-    def loss(self, model: PreTrainedModel) -> torch.Tensor:
-        """Mean cross entropy per answer token of the next few pairs."""
-        rows = self._random.choice(len(self._encoded), size=min(self._batch, len(self._encoded)), replace=False)
-        ids, labels = pad_batch([self._encoded[row] for row in rows], self._pad)
-        logits = model(input_ids=ids.to(model.device)).logits[:, :-1]
-        wanted = labels[:, 1:].to(model.device)
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten(), ignore_index=IGNORED)
+    It follows the RL with an optimiser of its own, and is no part of its loss: there the pairs' gradients, which are
+    the larger ones, took up the clipped norm and the moments of Adam. A weight small enough to let the RL learn kept
+    too little of the replies' form, and one that kept it cost most of the gain.
+    """
+    schedule = Schedule(steps, _PEAK_RATE, warmup_steps=_WARMUP_STEPS, batch_tokens=_BATCH_TOKENS)
+    pad = int(tokenizer.pad_token_id)
+    train(model, repeat(encode(tokenizer, pairs)), schedule, pad=pad, seed=seed, report=report)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import PreTrainedTokenizerBase, Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, Qwen3Config, Qwen3ForCausalLM
 
 from jaxenv.types import Limits
 from policy.compact import LETTERS, vocabulary
@@ -88,7 +88,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair]) -> list[tu
 
 
 def train(
-    model: Qwen3ForCausalLM,
+    model: PreTrainedModel,
     chunks: Iterator[list[tuple[np.ndarray, int]]],
     schedule: Schedule,
     *,
@@ -107,11 +107,12 @@ def train(
     for step in range(schedule.steps):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(schedule, step)
-        ids, labels = pad_batch(next(batches), pad)
-        hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
+        ids, labels = (batch.to(model.device) for batch in pad_batch(next(batches), pad))
+        hidden = model.get_decoder()(input_ids=ids).last_hidden_state[:, :-1]
         wanted = labels[:, 1:]
         # The head is the widest layer: compute it only where a label counts.
-        loss = torch.nn.functional.cross_entropy(model.lm_head(hidden[wanted != IGNORED]), wanted[wanted != IGNORED])
+        logits = model.get_output_embeddings()(hidden[wanted != IGNORED]).float()
+        loss = torch.nn.functional.cross_entropy(logits, wanted[wanted != IGNORED])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

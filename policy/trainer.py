@@ -1,4 +1,4 @@
-"""TRL's GRPO trainer with our sampling, less padding, the rehearsal, and the guard of the sampler."""
+"""TRL's GRPO trainer with our sampling, less padding, and the guard of the sampler."""
 
 import copy
 from typing import Any
@@ -10,20 +10,17 @@ from trl.models.utils import unwrap_model_for_generation
 from policy.agreement import check_agreement, mean_difference
 from policy.batching import sort_and_trim
 from policy.decoding import sample, sample_with_log_probs
-from policy.rehearsal import Rehearsal
 
 _SAMPLED_TOGETHER = 128  # rows of one transformers batch
 
 
 class BoardTrainer(GRPOTrainer):
-    """GRPO as the recipe asks for it.
+    """TRL's GRPO with micro-batches of similar length, and answers of this project's decoding.
 
-    Every loss may have the cross entropy of a few pairs of text added (`rehearsal`), so that they are not unlearned.
     Where a sampler reports log-probabilities they are held against the trainer's before the update: of vLLM always, of
     transformers, which samples with the weights that are trained, in the first batch of a process.
     """
 
-    rehearsal: Rehearsal | None = None
     _buffered_inputs: Any
     _compared = False
 
@@ -87,16 +84,3 @@ class BoardTrainer(GRPOTrainer):
             if self._compared or not self.model.training:
                 return sample(model, prompt_ids, config, limit, batch=_SAMPLED_TOGETHER), None
             return sample_with_log_probs(model, prompt_ids, config, limit, batch=_SAMPLED_TOGETHER)
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        """TRL's loss, plus the rehearsal's share of this micro-batch."""
-        loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        if self.rehearsal is not None and self.model.training:
-            first = self._step % self.args.gradient_accumulation_steps == 0
-            if first:
-                said = self.rehearsal.loss(self.accelerator.unwrap_model(model))
-                self._metrics["train"]["rehearsal/loss"].append(said.item())
-                loss = loss + self.rehearsal.weight * said
-        return loss

@@ -20,7 +20,7 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str], ...], bool], ...] = (
     ("Weight and ability", (("weight of length", "weights/length"), ("ability", "ability")), False),
     ("Tokens of an answer", (("mean", "completions/mean_length"), ("longest", "completions/max_length")), False),
     ("Entropy and groups without signal", (("entropy", "entropy"), ("no signal", "frac_reward_zero_std")), False),
-    ("Losses", (("GRPO", "loss"), ("rehearsal", "rehearsal/loss")), False),
+    ("GRPO loss", (("loss", "loss"),), False),
 )
 
 

@@ -19,6 +19,11 @@ from policy import ranks
 from policy.board_reward import RewardSettings
 from policy.checkpoints import remove_all
 from policy.grpo import train_stage
+from policy.rehearsal import rehearse
+from policy.samplers import load_model
+
+_REHEARSAL_SEEDS = 1 << 40  # far from those of the warm start, which has not shown these examples
+_EXAMPLES = 512
 
 
 def main() -> None:
@@ -52,27 +57,23 @@ def main() -> None:
         log=log,
         progress=progress,
         probe=stage == 0,
-        rehearsal_pairs=_rehearsal_pairs(rehearsal, seed),
-        rehearsal_weight=float(rehearsal["weight"]),
-        rehearsal_batch=int(rehearsal["batch"]),
     )
     if ranks.index() > 0:
         return
+    if rehearsal["steps"]:
+
+        def rehearsed(step: int, loss: float, seconds: float) -> None:
+            log_metrics(job["metrics"], stage=stage, kind="rehearsal", step=step, loss=loss, seconds=round(seconds, 3))
+
+        # Of the whole model, whatever of it was trained and wherever it is: as it was saved.
+        model, tokenizer = load_model(str(out), dtype=torch.float32)
+        pairs = examples(_REHEARSAL_SEEDS + seed, _EXAMPLES, rehearsal["targets"])
+        rehearse(model, tokenizer, pairs, steps=rehearsal["steps"], seed=seed, report=rehearsed)
+        model.save_pretrained(out)
     pq.write_table(pa.table({name: np.asarray(column) for name, column in rollouts.items()}), out / "rollouts.parquet")
     summary = {name: float(np.mean(rollouts[name])) for name in ("valid", "optimal", "reward", "tokens", "truncated")}
     (out / "summary.json").write_text(json.dumps({"completions": len(rollouts["valid"]), **summary}, indent=2))
     remove_all(out / "checkpoints")  # the stage is finished: its optimiser's state is of no more use
-
-
-def _rehearsal_pairs(rehearsal: dict[str, Any], seed: int) -> list[tuple[str, str]]:
-    """Config-writing examples the warm start has not shown, with the kind of targets the recipe names."""
-    if not rehearsal["weight"]:
-        return []
-    return examples(_REHEARSAL_SEEDS + seed, _EXAMPLES, rehearsal["targets"])
-
-
-_REHEARSAL_SEEDS = 1 << 40  # far from those of the warm start
-_EXAMPLES = 512
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def run(kind, boards, recipe, steps, seed, work):
         checks = StartupChecks(reward, probe=True)
         lines = (work / "metrics.jsonl").open("a")
         log = _Log(lambda row: print(json.dumps(row), file=lines, flush=True), lambda *_: None)
-        trainer = BoardTrainer(reward_funcs=reward, callbacks=[log, StageState(reward, None), checks, clock], **common)
+        trainer = BoardTrainer(reward_funcs=reward, callbacks=[log, StageState(reward), checks, clock], **common)
         checks.trainer = trainer
     trainer.train()
     return clock.seconds[1:]

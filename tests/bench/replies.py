@@ -1,11 +1,12 @@
 """How many replies of a checkpoint are a config without constrained decoding, by the level of repair they need.
 
-    python -m tests.bench.replies [--model starter] [--out FILE]
+    python -m tests.bench.replies [--model starter | --run RUN] [--out FILE]
     python -m tests.bench.replies --collect RUN [RUN ...]
 
 The contexts are those of recorded runs: evidence, config and history before the first stage and after each one, in all
 six variants. Every context is asked once greedily, as the loop asks first, and once at the temperature at which the
-loop asks again. `--collect` writes the recorded contexts anew; a row for each temperature goes to FILE.
+loop asks again. `--run` asks the checkpoint of each stage of a run. `--collect` writes the recorded contexts anew; a
+row for each checkpoint and temperature goes to FILE.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 CONTEXTS = Path(__file__).with_name("contexts.jsonl")
 TEMPERATURES = (0.0, 0.7)
 SEED = 0
+TOGETHER = 56  # contexts of one batch
 
 
 def collect(runs):
@@ -67,7 +69,7 @@ def measure(model, temperature):
     from policy.samplers import load_sampler
 
     asked = contexts()
-    sampler = load_sampler(model, batch=16)
+    sampler = load_sampler(model, batch=TOGETHER)
     began = time.perf_counter()
     answers = sampler.generate([prompt for _, prompt, _ in asked], max_tokens=512, temperature=temperature, seed=SEED)
     seconds = time.perf_counter() - began
@@ -91,21 +93,37 @@ def measure(model, temperature):
     }
 
 
+def checkpoints(run):
+    """Name and folder of the checkpoint of each stage."""
+    from experiments.plan import stage_folder
+    from experiments.recipe import load
+
+    recipe = load(str(run / "recipe.yaml"))
+    for stage in range(recipe.stages):
+        name = stage_folder(stage)
+        yield f"{recipe.name} seed {recipe.seed}, {name}", str(run / name / "policy")
+
+
 def main():
     from tests.slow import rows as store
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="starter")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--model", default="starter")
+    asked.add_argument("--run", type=Path)
     parser.add_argument("--collect", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     if args.collect:
         collect(args.collect)
         return 0
-    for temperature in TEMPERATURES:
-        row = {"check": "reply_levels", "model": Path(args.model).name, "temperature": temperature, "seed": SEED}
-        row |= {**measure(args.model, temperature), **store.setting("torch", "transformers")}
-        store.tell(row, args.out)
+    for name, model in checkpoints(args.run) if args.run else [(Path(args.model).name, args.model)]:
+        for temperature in TEMPERATURES:
+            row = {"check": "reply_levels", "model": name, "temperature": temperature, "seed": SEED}
+            row |= {**measure(model, temperature), **store.setting("torch", "transformers")}
+            if args.run:
+                row["command"] = row["command"].replace(str(args.run), "RUN")
+            store.tell(row, args.out)
     return 0
 
 

@@ -1,5 +1,6 @@
 """The prompt: its golden texts, what each variant holds, and what no variant may hold."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,25 @@ def test_at_the_first_redesign_the_history_is_empty_and_the_prompt_says_so():
 def test_over_budget_the_oldest_stage_goes_first_and_the_prompt_says_so():
     long = [pair(number) for number in range(8)]
     text = prompt("V6", history=long)
-    assert len(text.split()) <= WORDS["compact"]
+    assert len(text.split()) <= WORDS["compact"]["V6"]
     assert "stage 7 size" in text and "stage 1 size" not in text
     left = sum(f"stage {number} size" in text for number in range(1, 8))
     assert f"older stages left out: {7 - left}" in text
+
+
+@pytest.mark.parametrize("style", WORDS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_each_variant_keeps_its_own_budget_and_uses_it_before_it_drops_a_stage(variant, style):
+    said = [(number, "focus on size 5") for number in range(40, 60)]
+    options = {"history": [pair(number) for number in range(60)], "sayings": said, "style": style}
+    budget = WORDS[style][variant]
+    text = prompt(variant, **options)
+    assert len(text.split()) <= budget
+    assert text == prompt(variant, **options, words=budget) == prompt(VARIANTS[variant], **options)
+    if "H" in VARIANTS[variant]:
+        found = re.search(r"older stages left out: (\d+)", text)
+        longer = prompt(variant, **options, words=budget + 200)
+        assert found and f"older stages left out: {found[1]}\n" not in longer
 
 
 def test_a_budget_too_small_for_the_evidence_is_an_error_that_says_so():

@@ -180,13 +180,13 @@ def test_an_interrupted_checkpoint_is_not_gone_on_from(boards, tmp_path):
         folder = tmp_path / f"checkpoint-{step}"
         folder.mkdir()
         if step < 11:  # of the last one a kill came before the state was written
-            StageState(reward, None).on_save(
+            StageState(reward).on_save(
                 SimpleNamespace(output_dir=str(tmp_path)), TrainerState(global_step=step), control
             )
     assert last_whole(tmp_path) == tmp_path / "checkpoint-10"
     assert last_whole(tmp_path / "nothing") is None
     other = reward_of(boards, ability=0.9)
-    StageState(other, None).restore(tmp_path / "checkpoint-10")
+    StageState(other).restore(tmp_path / "checkpoint-10")
     assert other.ability == reward.ability
     for name, column in reward.columns().items():
         np.testing.assert_array_equal(other.columns()[name], column)
