@@ -18,7 +18,7 @@ help:
 	@echo "make check-solver the solver against independent methods (long; builds a peer, which takes a C++ compiler)"
 	@echo "make check-sets   a million generated boards by code of their own (AGENTS='2 3', SET_SEEDS='0 10'), and paper-large"
 	@echo "make bench-sets   boards labelled and stored per second, and memory, as JSON lines"
-	@echo "make check-verifier  the verifier against an oracle and a replay, 1,100,000 plans (goes on where it stopped)"
+	@echo "make check-verifier  the verifier against an oracle and a replay, 2,200,000 plans (goes on where it stopped)"
 	@echo "make check-engineer  100,000 fuzzed replies, a real server, and all context variants through the loop (long)"
 	@echo "make bench        the solver's speed against a peer, the verifier's against a copy, as JSON lines"
 	@echo "make doctor       versions, devices, and what is missing for which recipe"
@@ -90,12 +90,13 @@ bench-sets: $(STAMP)
 	$(PY) -m tests.bench.generator $(ARGS)
 
 check-verifier: $(STAMP)
-	OMP_NUM_THREADS=1 $(PY) -m tests.slow.verifier --seeds 0 51 --out experiments/results/verifier_agreement.jsonl
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.verifier --seeds 0 102 --out experiments/results/verifier_agreement.jsonl
 
 check-engineer: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server]'
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.replies
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.feasible
+	OMP_NUM_THREADS=1 $(PY) -m tests.slow.engineer.feasible --agents 5
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/engineer
 
 bench: $(VENV)/.peer

@@ -1,7 +1,7 @@
 """Boards as tables for the device engine: distances to the goals, and one word per agent and cell.
 
 A cell's code is row * S + column, as on the padded map. Unlike elsewhere these are functions of many boards, with the
-boards as the last axis: on a CPU eight times as fast as one board at a time, whose rows are too short for its vectors.
+boards as the last axis: the rows of one board are too short for a CPU's vectors.
 """
 
 import jax
@@ -10,7 +10,7 @@ from jax import lax
 
 UNREACHABLE = 255  # above every distance on a map of at most 126 cells
 BLOCKED = 3
-_SWEEPS = 4  # between two looks at whether anything still changes
+_SWEEPS = 8  # between two looks at whether all is settled
 _TOGETHER = 512  # boards whose tables fit in a CPU's cache
 
 
@@ -40,12 +40,13 @@ def goal_distances(holes: jax.Array, goals: jax.Array) -> jax.Array:
         near = jnp.minimum(near, UNREACHABLE - 1) + jnp.uint8(1)
         return _bordered(jnp.where(free, jnp.minimum(distance[:, 1:-1, 1:-1], near), jnp.uint8(UNREACHABLE)))
 
-    def more(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        before = carry[0]
-        after = lax.fori_loop(0, _SWEEPS, lambda _, x: sweep(x), before)
-        return after, jnp.any(after != before)
+    def more(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        sweeps = carry[1] + _SWEEPS
+        distance = lax.fori_loop(0, _SWEEPS, lambda _, x: sweep(x), carry[0])
+        # What is nearer than the sweeps made is settled; where nothing is as far, nothing is farther.
+        return distance, sweeps, jnp.any(distance == sweeps)
 
-    distance, _ = lax.while_loop(lambda carry: carry[1], more, (start, jnp.bool_(True)))
+    distance, _, _ = lax.while_loop(lambda carry: carry[2], more, (start, jnp.uint8(0), jnp.bool_(True)))
     return distance
 
 

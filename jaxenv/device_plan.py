@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxenv.device_search import MAX_DEPTH, unpack_positions
+from jaxenv.device_search import MAX_DEPTH
 from jaxenv.device_step import CELL
 from jaxenv.types import Action
 
@@ -26,13 +26,13 @@ class Replay(NamedTuple):
 def replay(holes: jax.Array, starts: jax.Array, goals: jax.Array, stack: jax.Array, depth: jax.Array) -> Replay:
     """Replay a plan of `depth` steps.
 
-    Args: `holes` bool[S, S]; `starts`, `goals` i32[N] cell codes; `stack` u32[MAX_DEPTH, 4] as the search left it.
+    Args: `holes` bool[S, S]; `starts`, `goals` i32[N] cell codes; `stack` u32[MAX_DEPTH, N] as the search left it.
     """
     n, size = starts.shape[0], holes.shape[0]
     times = jnp.arange(MAX_DEPTH + 1, dtype=jnp.int32)
     cells = holes.reshape(-1)
     # A row of its own for each agent: XLA makes better loops of these than of one array with a short axis.
-    positions = unpack_positions(stack[:, 0], stack[:, 1], n)
+    positions = [(stack[:, j] & 0xFF).astype(jnp.int32) for j in range(n)]
     paths = [
         jnp.where(times < depth, jnp.append(position & CELL, goal), goal)
         for position, goal in zip(positions, goals, strict=True)

@@ -18,8 +18,10 @@ from jaxenv.device_search import Tasks, work_off
 from jaxenv.device_step import GAVE_UP, SOLVED
 
 # Searches of a queue and lanes that work it off, on each device; the smallest queue that holds what there is is taken.
-# A queue has fewer than 2^16 searches: a nogood carries the number of its lane's search in two bytes.
-CHUNKS = ((512, 256), (4_096, 512), (16_384, 512))
+# A queue has fewer than 2^16 searches: a nogood carries the number of its search in two bytes. On a CPU it is so short
+# that no table reaches the size from which on XLA would split the work on it (`device_kernels`).
+CHUNKS = ((256, 64), (1_024, 128))
+ACCELERATOR_CHUNKS = ((4_096, 512), (16_384, 512))
 _BOARDS = "boards"  # the axis of the device mesh
 
 _Array = TypeVar("_Array", jax.Array, np.ndarray)
@@ -104,11 +106,12 @@ def search(
     columns = [*(x[chosen] for x in boards), *modes]
     limit = jnp.int32(min(max_steps, np.iinfo(np.int32).max // 2))
     devices = _mesh().size
+    chunks = CHUNKS if jax.local_devices()[0].platform == "cpu" else ACCELERATOR_CHUNKS
     parts: list[list[np.ndarray]] = []
     done = 0
     while done < len(chosen) or not parts:
         rest = len(chosen) - done
-        chunk, lanes = next((c for c in CHUNKS if rest <= c[0] * devices), CHUNKS[-1])
+        chunk, lanes = next((c for c in chunks if rest <= c[0] * devices), chunks[-1])
         total = chunk * devices
         now = min(rest, total)
         tasks = Tasks(*(_padded(x[done : done + now], total) for x in columns))

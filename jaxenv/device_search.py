@@ -3,41 +3,44 @@
 A lane runs one search at a time (`device_step`): N choices, then once the bookkeeping that touches memory: look-up
 among the nogoods, push and pop of the stack, insertion of a nogood. Every few rounds the lanes that have ended take the
 next searches from the queue. What a search finds depends neither on its lane nor on the others: nogoods carry the
-number of their search, and the limit counts the search's own choices.
+number of their search, and the limit counts the search's own choices. Why it is written as it is: `device_kernels`.
 """
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
+from jaxenv.device_kernels import computed_once, look
+from jaxenv.device_nogoods import Nogoods, known_failure, no_nogoods, pack_positions, remember
 from jaxenv.device_step import (
     CELL,
     CHOOSE,
     EXHAUSTED,
     GAVE_UP,
     IDLE,
+    MODE_BIT,
     REACHED,
     REFUTED,
     SOLVED,
     Agents,
     Lane,
+    Packed,
     advance,
-    after,
     decide,
     highest,
+    pack,
     pick,
     spenders,
     spent,
+    unpack,
 )
 
 MAX_DEPTH = 64  # steps a plan may take; a search that would go further gives up
-MAX_BUDGET = 250  # a budget must fit in a byte of a nogood
-_NOGOOD_BITS = 9  # of the size of a lane's table
+MAX_BUDGET = 250  # a budget must fit in a byte
 _ROUNDS = 4  # between two refills
-_ABSENT = 127  # stands for the position of an agent that a nogood does not speak of
+_CELLS = 0x7F7F7F7F  # CELL in each byte
 
 
 class Tasks(NamedTuple):
@@ -56,151 +59,138 @@ class Results(NamedTuple):
     outcome: jax.Array  # i32[M] SOLVED, EXHAUSTED or GAVE_UP
     budget: jax.Array  # i32[M] of the plan; else no budget below it has a plan
     depth: jax.Array  # i32[M] steps of the plan
-    stack: jax.Array  # u32[M, MAX_DEPTH, 4]; columns 0 and 1 of the rows before `depth` hold the plan's positions
+    stack: jax.Array  # u32[M, MAX_DEPTH, N]; the rows before `depth` hold the plan's positions in the lowest bytes
 
 
-def unpack_positions(low: jax.Array, high: jax.Array, n: int) -> Agents:
-    """Positions of n agents, a byte each, from the two words they are packed in."""
-    words = [low >> (8 * j) if j < 4 else high for j in range(n)]
-    return tuple((word & 0xFF).astype(jnp.int32) for word in words)
+class _Lanes(NamedTuple):
+    """The searches under way; every array [lanes]."""
+
+    task: jax.Array  # u32 the number of the search in the queue (any, for an idle lane)
+    goals: tuple[jax.Array, jax.Array]  # u32 packed like positions
+    budgets: jax.Array  # u32 the budget searched now, and the last one to search above it
+    taken: jax.Array  # i32 choices made, but for those of this round
+    steps: Packed
 
 
-def _pack_positions(positions: Agents, members: jax.Array | np.ndarray | int) -> tuple[jax.Array, jax.Array]:
-    """Two words with a byte for each agent of the bit set `members`, which is broadcast against the positions."""
-    low = high = jnp.zeros((), jnp.uint32)
-    for j, position in enumerate(positions):
-        byte = jnp.where(members >> j & 1 == 1, position, _ABSENT).astype(jnp.uint32)
-        if j < 4:
-            low |= byte << (8 * j)
-        else:
-            high |= byte
-    return low, high
+class _Memory(NamedTuple):
+    lanes: _Lanes
+    stack: Agents  # u32[M * MAX_DEPTH] of each search, the agent's words at the end of each step
+    nogoods: Nogoods
 
 
-def _slot(low: jax.Array, high: jax.Array) -> jax.Array:
-    mixed = (low * jnp.uint32(0x9E3779B1)) ^ ((high + 1) * jnp.uint32(0x85EBCA6B))
-    mixed = (mixed ^ mixed >> 15) * jnp.uint32(0x2C1B3C6D)
-    mixed ^= mixed >> 13
-    slot: jax.Array = (mixed >> (32 - _NOGOOD_BITS)).astype(jnp.int32)
-    return slot
-
-
-def _remembered_sets(n: int) -> np.ndarray:
-    """The sets of agents that nogoods speak of, i32[sets, 1]: pairs and all. Every other would cost a look-up."""
-    sets = [members for members in range(1, 1 << n) if members.bit_count() in (2, n)]
-    return np.array(sets, np.int32)[:, None]
-
-
-def _take(lane: Lane, task: jax.Array, taking: jax.Array, count: jax.Array, tasks: Tasks) -> Lane:
-    """Lanes that are `taking` begin search number `task`, or are idle where the queue has ended."""
+def _fresh(tasks: Tasks) -> _Lanes:
+    """Every search of the queue at its start, as lanes take it."""
     n = tasks.starts.shape[1]
-    valid = jnp.minimum(task, tasks.low.shape[0] - 1)
-    starts, low, high = tasks.starts[valid], tasks.low[valid], tasks.high[valid]
-    ended = jnp.where(jnp.all(starts == tasks.goals[valid], axis=1), SOLVED, CHOOSE)
-    mode = jnp.where(task < count, jnp.where(low > high, EXHAUSTED, ended), IDLE)
-    zero = jnp.zeros_like(task)
-    positions = tuple(starts[:, j] for j in range(n))
-    fresh = Lane(
-        task=valid, generation=lane.generation + 1, by_time=tasks.by_time[valid], no_wait=tasks.no_wait[valid],
-        high=high, budget=low, left=low, time=zero, agent=zero, taken=zero, mode=mode,
+    zero = jnp.zeros_like(tasks.low)
+    home = jnp.where(jnp.all(tasks.starts == tasks.goals, axis=1), SOLVED, CHOOSE)
+    positions = tuple(tasks.starts[:, j] for j in range(n))
+    steps = Lane(
+        left=tasks.low, time=zero, agent=zero, made=zero, mode=jnp.where(tasks.low > tasks.high, EXHAUSTED, home),
+        by_time=tasks.by_time, no_wait=tasks.no_wait,
         position=positions, chosen=positions, key=(zero,) * n, reason=(zero,) * n,
     )  # fmt: skip
-    taken: Lane = jax.tree.map(lambda new, old: jnp.where(taking, new, old), fresh, lane)
-    return taken
+    return _Lanes(
+        task=jnp.arange(len(tasks.low), dtype=jnp.uint32),
+        goals=pack_positions(tuple(tasks.goals[:, j] for j in range(n)), (1 << n) - 1),
+        budgets=tasks.low.astype(jnp.uint32) | jnp.maximum(tasks.high, 0).astype(jnp.uint32) << 8,
+        taken=zero,
+        steps=pack(steps),
+    )
 
 
-def _round(
-    memory: tuple[Lane, jax.Array, jax.Array], tasks: Tasks, words: jax.Array, max_steps: jax.Array
-) -> tuple[Lane, jax.Array, jax.Array]:
+def _take(lanes: _Lanes, fresh: _Lanes, task: jax.Array, taking: jax.Array, count: jax.Array) -> _Lanes:
+    """Lanes that are `taking` begin search number `task`, or are idle where the queue has ended."""
+    index = jnp.minimum(task, len(fresh.task) - 1).astype(jnp.uint32)
+    taken: _Lanes = jax.tree.map(lambda new, old: jnp.where(taking, look(new, index), old), fresh, lanes)
+    idle = jnp.uint32(IDLE << MODE_BIT)
+    control = jnp.where(taking & (task >= count), idle, taken.steps.control)
+    return taken._replace(steps=taken.steps._replace(control=control))
+
+
+def _choices(lanes: _Lanes, words: Agents, width: int, always: jax.Array) -> Lane:
+    """N choices of every lane. What is to be had in an agent's cell is looked up once, for within a step none moves."""
+    options = tuple(
+        look(table, lanes.task * width**2 + (agent & CELL)).astype(jnp.int32)
+        for table, agent in zip(words, lanes.steps.agents, strict=True)
+    )
+
+    def choose(_: int, steps: Packed) -> Packed:
+        decision = computed_once(always, lambda: decide(unpack(steps), options, width), jnp.zeros_like(lanes.taken))
+        return pack(advance(unpack(steps), decision, width))
+
+    return unpack(lax.fori_loop(0, len(words), choose, lanes.steps))
+
+
+def _round(memory: _Memory, words: Agents, width: int, max_steps: jax.Array) -> _Memory:
     """N choices of every lane, then the bookkeeping of those whose joint step is complete or refuted."""
-    lane, stack, nogoods = memory
-    n, width = tasks.starts.shape[1], tasks.holes.shape[-1]
-    # What many results are made of is computed in a loop of one turn, which XLA cannot know and unroll. Else it would
-    # fuse the work into each of the results and do it anew for each: three times the running time on a CPU.
-    once = jnp.minimum(max_steps, 1)
-    zero = jnp.zeros_like(lane.mode)
-
-    def choose(lane: Lane) -> Lane:
-        decisions = jax.vmap(decide, in_axes=(0, None, None))
-        best, why = lax.fori_loop(0, once, lambda *_: decisions(lane, words, width), (zero, zero))
-        return jax.vmap(advance, in_axes=(0, 0, 0, None))(lane, best, why, width)
-
-    lane = lax.fori_loop(0, n, lambda _, x: choose(x), lane)
-
-    everyone = (1 << n) - 1
-    size = 1 << _NOGOOD_BITS
-    table = jnp.arange(lane.mode.shape[0], dtype=jnp.int32) * size
-    generation = lane.generation.astype(jnp.uint32) << 16
+    lanes, stack, nogoods = memory
+    always = max_steps > 0
+    lane = _choices(lanes, words, width, always)
+    agents = pack(lane).agents
+    n = len(agents)
     reached, refuted = lane.mode == REACHED, lane.mode == REFUTED
-
-    # A refuted step is remembered for its set, or for all agents: a set that holds one that fails fails too.
-    # Before the look-up, which is of other lanes' tables: the other way round XLA would copy all tables.
-    sets = _remembered_sets(n)
+    root, pop = refuted & (lane.time == 0), refuted & (lane.time > 0)
     why = pick(lane.reason, lane.agent)
-    members = jnp.where(jnp.any(why == sets, axis=0), why, everyone)
-    low, high = _pack_positions(lane.position, members)
-    slot = jnp.where(refuted, table + _slot(low, high), nogoods.shape[0])
-    value = high | lane.left.astype(jnp.uint32) << 8 | generation
-    nogoods = nogoods.at[slot].set(jnp.stack([low, value], -1), mode="drop")
+
+    # First the tables are written, then read; the other way round XLA would copy them. One frame of the stack is a step
+    # that is complete.
+    nogoods = remember(nogoods, refuted, lane.position, why, lane.left, lanes.task)
+    frames = lanes.task * MAX_DEPTH
+    top = jnp.where(reached, frames + lane.time.astype(jnp.uint32), len(stack[0]))
+    stack = tuple(table.at[top].set(word, mode="drop") for table, word in zip(stack, agents, strict=True))
+    below = frames + jnp.maximum(lane.time - 1, 0).astype(jnp.uint32)
+    frame = computed_once(always, lambda: tuple(look(table, below) for table in stack), agents)
 
     # A complete step: is it the end, or refuted already?
-    left_after = jnp.where(lane.by_time == 1, lane.left - 1, lane.left - sum(spent(lane, key) for key in lane.key))
-
-    def look_up(_: jax.Array, __: jax.Array) -> jax.Array:
-        low, high = _pack_positions(lane.chosen, sets)
-        entry = nogoods[table + _slot(low, high)]
-        same = (entry[..., 0] == low) & (entry[..., 1] & jnp.uint32(0xFFFF00FF) == generation | high)
-        enough = (entry[..., 1] >> 8 & 0xFF).astype(jnp.int32) >= left_after
-        return jnp.max(jnp.where(same & enough, sets, 0), axis=0)
-
-    known = lax.fori_loop(0, once, look_up, zero)
-    goals = tasks.goals[lane.task]
-    home = jnp.ones_like(reached)
-    for j in range(n):
-        home &= lane.chosen[j] & CELL == goals[:, j]
+    total = sum((spent(lane, key) for key in lane.key), jnp.zeros_like(lane.left))
+    left_after = lane.left - jnp.where(lane.by_time == 1, 1, total)
+    known = known_failure(nogoods, lane.chosen, left_after, lanes.task, always)
+    low, high = pack_positions(lane.chosen, (1 << n) - 1)
+    home = ((low ^ lanes.goals[0]) & _CELLS | (high ^ lanes.goals[1]) & CELL) == 0
     solved = reached & home
     hit = reached & ~home & (known != 0)
     push = reached & ~home & (known == 0)
-    root = refuted & (lane.time == 0)
-    pop = refuted & (lane.time > 0)
 
-    # One frame of the stack is a step that is complete: positions before it, budget, options and reasons.
-    low, high = _pack_positions(lane.position, everyone)
-    keys = sum((key.astype(jnp.uint32) << (6 * j) for j, key in enumerate(lane.key)), jnp.zeros_like(low))
-    reasons = sum((reason.astype(jnp.uint32) << (5 * j) for j, reason in enumerate(lane.reason)), jnp.zeros_like(low))
-    frame = jnp.stack([low, high | lane.left.astype(jnp.uint32) << 8, keys, reasons], -1)
-    row = jnp.where(push | solved, lane.time, MAX_DEPTH)
-    stack = stack.at[lane.task, row].set(frame, mode="drop")
-    frame = stack[lane.task, jnp.maximum(lane.time - 1, 0)]
-    old_position = unpack_positions(frame[:, 0], frame[:, 1], n)
-    old_left = (frame[:, 1] >> 8 & 0xFF).astype(jnp.int32)
-    position, chosen, key, reason = [], [], [], []
-    for j in range(n):
-        old_key = (frame[:, 2] >> (6 * j) & 63).astype(jnp.int32)
-        old_reason = (frame[:, 3] >> (5 * j) & 31).astype(jnp.int32)
-        position.append(jnp.where(pop, old_position[j], jnp.where(push, lane.chosen[j], lane.position[j])))
-        chosen.append(jnp.where(pop, after(lane, old_position[j], old_key, width), lane.chosen[j]))
-        key.append(jnp.where(pop, old_key, jnp.where(push | root, 0, lane.key[j])))
-        reason.append(jnp.where(pop, old_reason, jnp.where(push | root, 0, lane.reason[j])))
-    lane = lane._replace(position=tuple(position), chosen=tuple(chosen), key=tuple(key))
+    # The step before, where this one is refuted: what was left at its start is what is left now and what it spent.
+    old = unpack(Packed(lanes.steps.control, frame))
+    old_total = sum((spent(lane, key) for key in old.key), jnp.zeros_like(lane.left))
+    old_left = lane.left + jnp.where(lane.by_time == 1, 1, old_total)
+    key = tuple(jnp.where(pop, *keys) for keys in zip(old.key, lane.key, strict=True))
 
-    # The state after a step is refuted: back into the step, to the last agent that the failure depends on.
-    back = pop | hit
-    conflict = jnp.where(pop, why, known) | spenders(lane)
+    # Back into a step whose result is refuted, to the last agent that the failure depends on.
+    back, anew = pop | hit, push | root
+    conflict = jnp.where(pop, why, known) | spenders(lane._replace(key=key))
     jump = highest(conflict, n)
-    reason = [jnp.where(back & (jump == j), old | conflict, old) for j, old in enumerate(reason)]
+    position, chosen, reason = [], [], []
+    for j in range(n):
+        position.append(jnp.where(pop, old.position[j], jnp.where(push, lane.chosen[j], lane.position[j])))
+        chosen.append(jnp.where(pop, old.chosen[j], lane.chosen[j]))
+        before = jnp.where(pop, old.reason[j], lane.reason[j])
+        reason.append(jnp.where(anew, 0, jnp.where(back & (jump == j), before | conflict, before)))
 
-    budget = jnp.where(root, lane.budget + 1, lane.budget)
+    budget, last_budget = lanes.budgets & 0xFF, lanes.budgets >> 8
+    budget += root.astype(jnp.uint32)
+    taken = lanes.taken + lane.made
     time = jnp.where(pop, lane.time - 1, jnp.where(push | solved, lane.time + 1, lane.time))
     mode = jnp.where(reached | refuted, CHOOSE, lane.mode)
-    stop = (mode == CHOOSE) & ((lane.taken >= max_steps) | (time >= MAX_DEPTH))
+    stop = (mode == CHOOSE) & ((taken >= max_steps) | (time >= MAX_DEPTH))
     mode = jnp.where(stop, GAVE_UP, mode)
-    mode = jnp.where(root & (budget > lane.high), EXHAUSTED, mode)
-    mode = jnp.where(solved, SOLVED, mode)
-    left = jnp.where(pop, old_left, jnp.where(push, left_after, jnp.where(root, budget, lane.left)))
-    agent = jnp.where(back, jump, jnp.where(push | root, 0, lane.agent))
-    lane = lane._replace(budget=budget, left=left, time=time, agent=agent, mode=mode, reason=tuple(reason))
-    return lane, stack, nogoods
+    mode = jnp.where(root & (budget > last_budget), EXHAUSTED, mode)
+    lane = lane._replace(
+        left=jnp.where(
+            pop, old_left, jnp.where(push, left_after, jnp.where(root, budget.astype(jnp.int32), lane.left))
+        ),
+        time=time,
+        agent=jnp.where(back, jump, jnp.where(anew, 0, lane.agent)),
+        made=jnp.zeros_like(lane.made),
+        mode=jnp.where(solved, SOLVED, mode),
+        position=tuple(position),
+        chosen=tuple(chosen),
+        key=tuple(jnp.where(anew, 0, x) for x in key),
+        reason=tuple(reason),
+    )
+    lanes = lanes._replace(budgets=budget | last_budget << 8, taken=taken, steps=pack(lane))
+    return _Memory(lanes, stack, nogoods)
 
 
 def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Array, lanes: int) -> Results:
@@ -209,27 +199,35 @@ def work_off(tasks: Tasks, words: jax.Array, count: jax.Array, max_steps: jax.Ar
     Args: `words` u16[M, N, S * S], the options of each board. Results of searches past `count` mean nothing.
     """
     many, n = tasks.starts.shape
-    zero = jnp.zeros(lanes, jnp.int32)
-    none = Lane(*(zero,) * 11, *((zero,) * n,) * 4)
-    lane = _take(none, jnp.arange(lanes, dtype=jnp.int32), jnp.ones(lanes, bool), count, tasks)
-    stack = jnp.zeros((many, MAX_DEPTH, 4), jnp.uint32)
-    nogoods = jnp.zeros((lanes << _NOGOOD_BITS, 2), jnp.uint32)
-    found = jnp.zeros((many, 3), jnp.int32)
-    Carry = tuple[Lane, jax.Array, jax.Array, jax.Array, jax.Array]
+    width = tasks.holes.shape[-1]
+    options = tuple(words[:, j].reshape(-1) for j in range(n))
+    fresh = _fresh(tasks)
+    none = jax.tree.map(lambda x: jnp.zeros(lanes, x.dtype), fresh)
+    first = jnp.arange(lanes, dtype=jnp.int32)
+    memory = _Memory(
+        _take(none, fresh, first, jnp.ones(lanes, bool), count),
+        (jnp.zeros(many * MAX_DEPTH, jnp.uint32),) * n,
+        no_nogoods(lanes),
+    )
+    ends = jnp.zeros((many, 2), jnp.uint32)
+    Carry = tuple[_Memory, jax.Array, jax.Array]
 
     def some_rounds(carry: Carry) -> Carry:
-        lane, stack, nogoods, found, next_task = carry
-        lane, stack, nogoods = lax.fori_loop(
-            0, _ROUNDS, lambda _, x: _round(x, tasks, words, max_steps), (lane, stack, nogoods)
-        )
-        ended = (lane.mode == SOLVED) | (lane.mode == EXHAUSTED) | (lane.mode == GAVE_UP)
-        row = jnp.stack([lane.mode, lane.budget, lane.time], -1)
-        found = found.at[jnp.where(ended, lane.task, many)].set(row, mode="drop")
+        memory, ends, next_task = carry
+        memory = lax.fori_loop(0, _ROUNDS, lambda _, x: _round(x, options, width, max_steps), memory)
+        lanes = memory.lanes
+        mode = unpack(lanes.steps).mode
+        ended = (mode == SOLVED) | (mode == EXHAUSTED) | (mode == GAVE_UP)
+        end = jnp.stack([lanes.steps.control, lanes.budgets], -1)
+        ends = ends.at[jnp.where(ended, lanes.task, many)].set(end, mode="drop")
         rank = jnp.cumsum(ended, dtype=jnp.int32)
-        lane = _take(lane, next_task + rank - 1, ended, count, tasks)
-        return lane, stack, nogoods, found, next_task + rank[-1]
+        lanes = _take(lanes, fresh, next_task + rank - 1, ended, count)
+        return memory._replace(lanes=lanes), ends, next_task + rank[-1]
 
-    _, stack, _, found, _ = lax.while_loop(
-        lambda carry: jnp.any(carry[0].mode != IDLE), some_rounds, (lane, stack, nogoods, found, jnp.int32(lanes))
-    )
-    return Results(found[:, 0], found[:, 1], found[:, 2], stack)
+    def busy(carry: Carry) -> jax.Array:
+        return jnp.any(unpack(carry[0].lanes.steps).mode != IDLE)
+
+    memory, ends, _ = lax.while_loop(busy, some_rounds, (memory, ends, jnp.int32(lanes)))
+    last = unpack(Packed(ends[:, 0], ()))
+    stack = jnp.stack([words.reshape(many, MAX_DEPTH) for words in memory.stack], axis=-1)
+    return Results(last.mode, (ends[:, 1] & 0xFF).astype(jnp.int32), last.time, stack)

@@ -1,13 +1,14 @@
 """One choice of one search: agent `agent` of the step at hand takes its next open option, or the search backs up.
 
 What is searched, in which order, and why backing up is sound: `jaxenv.host_search`. Everything here is a pure function
-of one search (a lane) in scalars; `jaxenv.device_search` runs many lanes side by side. Which cost is searched, and
+of searches side by side (lanes), element by element; `jaxenv.device_search` runs them. Which cost is searched, and
 whether waits are allowed, is data of the lane.
 
 An option is a key, 0 for none: 1 + (cost << 3 | kind), so that the cheapest come first; the cost is the excess that the
 option spends: 0 for a finish or a step toward the goal, 1 for a wait, 2 for a step away.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -24,29 +25,71 @@ CELL = FINISHED - 1
 _FINISH = 1
 _WAIT = 1 + (1 << 3 | 5)
 _NONE = 63
+_KEY_BITS = 6
 _COSTLY = 8  # keys above it spend excess
 
-Agents = tuple[jax.Array, ...]  # a scalar for each agent; tuples and not arrays, so that a lane lives in registers
+Agents = tuple[jax.Array, ...]  # one for each agent; not one array, for a short axis makes poor loops
 
 
 class Lane(NamedTuple):
-    """One search; every field i32[] (i32[lanes] outside this module)."""
+    """One search; every field i32[lanes]."""
 
-    task: jax.Array  # the number of the search in the queue (any, for an idle lane)
-    generation: jax.Array  # tells this search's nogoods from those of earlier ones in the same table
-    by_time: jax.Array  # 1: the budget is time, 0: excess
-    no_wait: jax.Array  # 1: waits are forbidden
-    high: jax.Array  # the last budget to search
-    budget: jax.Array  # the budget searched now
-    left: jax.Array  # what is left of it at the start of the step
+    left: jax.Array  # what is left of the budget at the start of the step
     time: jax.Array  # steps completed
     agent: jax.Array  # whose turn it is in the step
-    taken: jax.Array  # choices made so far
+    made: jax.Array  # choices made since the last bookkeeping
     mode: jax.Array
+    by_time: jax.Array  # 1: the budget is time, 0: excess
+    no_wait: jax.Array  # 1: waits are forbidden
     position: Agents  # cell, with FINISHED
     chosen: Agents  # position after the step, of those who have chosen
     key: Agents  # the option chosen last
     reason: Agents  # bit set of the agents that closed options of this one
+
+
+class Packed(NamedTuple):
+    """A Lane in N + 1 words: a loop that carries few arrays is a few kernels, each of which does much."""
+
+    control: jax.Array  # u32[lanes]
+    agents: Agents  # u32[lanes]
+
+
+# 26 bits and 27 bits: a word has 32.
+_CONTROL_BITS = (8, 7, 3, 3, 3, 1, 1)  # of left, time, agent, made, mode, by_time, no_wait
+_AGENT_BITS = (8, 8, 6, 5)  # of position, chosen, key, reason
+MODE_BIT = sum(_CONTROL_BITS[:4])  # from which on the word `control` holds the mode
+
+
+def _join(values: Iterable[jax.Array], bits: tuple[int, ...]) -> jax.Array:
+    word: jax.Array = jnp.zeros((), jnp.uint32)
+    low = 0
+    for value, width in zip(values, bits, strict=True):
+        word = word | value.astype(jnp.uint32) << low
+        low += width
+    return word
+
+
+def _split(word: jax.Array, bits: tuple[int, ...]) -> list[jax.Array]:
+    values, low = [], 0
+    for width in bits:
+        values.append((word >> low & (1 << width) - 1).astype(jnp.int32))
+        low += width
+    return values
+
+
+def pack(lane: Lane) -> Packed:
+    """The same search in few words; every field has to fit in its bits."""
+    control = (lane.left, lane.time, lane.agent, lane.made, lane.mode, lane.by_time, lane.no_wait)
+    agents = zip(lane.position, lane.chosen, lane.key, lane.reason, strict=True)
+    return Packed(_join(control, _CONTROL_BITS), tuple(_join(agent, _AGENT_BITS) for agent in agents))
+
+
+def unpack(packed: Packed) -> Lane:
+    """What `pack` packed."""
+    left, time, agent, made, mode, by_time, no_wait = _split(packed.control, _CONTROL_BITS)
+    agents = [_split(word, _AGENT_BITS) for word in packed.agents]
+    position, chosen, key, reason = (tuple(values[k] for values in agents) for k in range(len(_AGENT_BITS)))
+    return Lane(left, time, agent, made, mode, by_time, no_wait, position, chosen, key, reason)
 
 
 def pick(values: Agents, index: jax.Array) -> jax.Array:
@@ -90,17 +133,19 @@ def after(lane: Lane, position: jax.Array, key: jax.Array, width: int) -> jax.Ar
     return jnp.where(key == 0, position, jnp.where(key == _FINISH, position | final, position + offset))
 
 
-def decide(lane: Lane, words: jax.Array, width: int) -> tuple[jax.Array, jax.Array]:
-    """The next open option of the agent whose turn it is (_NONE: there is none), and the agents that closed others.
+def decide(lane: Lane, words: Agents, width: int) -> jax.Array:
+    """The next open option of the agent whose turn it is, and the agents that closed others.
 
-    Args: `words` u16[tasks, N, cells], the options of each board (`device_graph.option_words`); `width` of the map.
+    Args: `words` i32[lanes], for each agent the options in its cell (`device_graph.option_words`); `width` of the map.
+    Returns i32[lanes], the option (_NONE: there is none) in the lowest six bits and the agents above them: one array,
+    for each would be a kernel that computes both.
     """
     n = len(lane.position)
     i = lane.agent
     position, last = pick(lane.position, i), pick(lane.key, i)
     cell = position & CELL
     finished = position >= FINISHED
-    word = words[lane.task, i, cell].astype(jnp.int32)
+    word = pick(words, i)
     home = word >> 8 == 0
 
     zero = jnp.zeros_like(i)
@@ -109,6 +154,9 @@ def decide(lane: Lane, words: jax.Array, width: int) -> tuple[jax.Array, jax.Arr
     payers = sum(((cost > 0).astype(jnp.int32) << j for j, cost in enumerate(costs)), zero)
     # By time an option is too much where the distance after it, h - 1 + cost, does not fit in the time after the step.
     slack = jnp.where(lane.by_time == 1, lane.left - (word >> 8), budget)
+    # The cells that each earlier agent closes: where it goes, and, for those who would exchange, where it came from.
+    taken = [jnp.where(i > j, lane.chosen[j] & CELL, -1) for j in range(n - 1)]
+    left_by = [jnp.where(taken[j] == cell, lane.position[j] & CELL, -1) for j in range(n - 1)]
 
     best = jnp.full_like(i, _NONE)
     options = []
@@ -125,9 +173,7 @@ def decide(lane: Lane, words: jax.Array, width: int) -> tuple[jax.Array, jax.Arr
         target = cell + offset
         blockers = zero
         for j in range(n - 1):
-            there, before = lane.chosen[j] & CELL, lane.position[j] & CELL
-            blocks = (i > j) & ((there == target) | ((there == cell) & (before == target)))
-            blockers |= blocks.astype(jnp.int32) << j
+            blockers |= ((taken[j] == target) | (left_by[j] == target)).astype(jnp.int32) << j
         is_open = (key > last) & (key < _NONE)
         too_much = key - 1 >> 3 > slack
         best = jnp.where(is_open & ~too_much & (blockers == 0), jnp.minimum(best, key), best)
@@ -136,16 +182,17 @@ def decide(lane: Lane, words: jax.Array, width: int) -> tuple[jax.Array, jax.Arr
     for key, is_open, too_much, blockers in options:
         passed = is_open & (key < best)
         why |= jnp.where(passed, jnp.where(too_much, payers, blockers & -blockers), 0)
-    return best, why
+    return best | why << _KEY_BITS
 
 
-def advance(lane: Lane, best: jax.Array, why: jax.Array, width: int) -> Lane:
-    """Take the option decided upon, or go back to the agent that the dead end depends on.
+def advance(lane: Lane, decision: jax.Array, width: int) -> Lane:
+    """Take the option decided upon (as `decide` returns it), or go back to the agent that the dead end depends on.
 
     Only a lane in mode CHOOSE is advanced.
     """
     n = len(lane.position)
     i = lane.agent
+    best, why = decision & _NONE, decision >> _KEY_BITS
     active = lane.mode == CHOOSE
     found = active & (best < _NONE)
     failed = active & (best == _NONE)
@@ -167,7 +214,7 @@ def advance(lane: Lane, best: jax.Array, why: jax.Array, width: int) -> Lane:
     return lane._replace(
         agent=jnp.where(found & ~complete, i + 1, jnp.where(back, jump, i)),
         mode=jnp.where(found & complete, REACHED, jnp.where(refuted, REFUTED, lane.mode)),
-        taken=lane.taken + active.astype(jnp.int32),
+        made=lane.made + active.astype(jnp.int32),
         key=tuple(keys),
         chosen=tuple(chosen),
         reason=tuple(reasons),

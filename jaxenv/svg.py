@@ -9,6 +9,7 @@ from jaxenv.types import Action, Instances, Label, Plans, Verdicts
 
 CELL = 32  # pixels
 EDGE = 8
+_LETTER = 6.5  # pixels of the caption's widest usual letters, since nobody here knows the reader's font
 SECONDS = 0.6  # of one step, and of the rest at the end
 # Okabe and Ito's colours, which people with any colour vision tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
@@ -28,12 +29,13 @@ def draw_svg(
     paths = walks(instances, index, plans, verdicts)
     caption = describe_verdict(verdicts, index) if verdicts is not None else ""
     side = size * CELL + 2 * EDGE
+    width = max(side, round(len(caption) * _LETTER) + 2 * EDGE)
     height = side + (20 if caption else 0)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{height}" viewBox="0 0 {side} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" font-family="sans-serif" font-size="13">',
         f"<title>{escape(caption or f'{count} agents on {size}x{size}')}</title>",
-        f'<rect width="{side}" height="{height}" rx="6" fill="#f4f8fb"/>',
+        f'<rect width="{width}" height="{height}" rx="6" fill="#f4f8fb"/>',
     ]
     for r in range(size):
         for c in range(size):

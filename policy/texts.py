@@ -38,6 +38,7 @@ def read_texts(
     actions = np.full((len(completions), limits.max_agents, width), Action.WAIT, dtype=np.int8)
     lengths = np.zeros((len(completions), limits.max_agents), dtype=np.int32)
     outcome = np.zeros(len(completions), dtype=np.int32)
+    flat = actions.view(np.uint8).reshape(-1).data
     for row, completion in enumerate(completions):
         if cut[row]:
             outcome[row] = Label.TRUNCATED
@@ -50,7 +51,9 @@ def read_texts(
             outcome[row] = Label.TOO_LONG
             continue
         for agent, listed in enumerate(answer.actions):
-            actions[row, agent, : len(listed)] = listed
+            # NumPy would look at every action's type.
+            first = (row * limits.max_agents + agent) * width
+            flat[first : first + len(listed)] = bytes(listed)
             lengths[row, agent] = len(listed)
     return Plans(actions=actions, lengths=lengths, outcome=outcome)  # type: ignore[arg-type]
 
@@ -83,7 +86,7 @@ def verify_texts(
         lambda field: np.asarray(field)[:count], jaxenv.verify(boards, labels, answers, objective=objective)
     )
     _stop_on_fault(verdicts, instances)
-    placed: Verdicts = jax.tree.map(jax.device_put, verdicts)
+    placed: Verdicts = jax.device_put(verdicts)
     return placed
 
 

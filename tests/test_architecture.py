@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("jaxenv", "policy", "engineer", "experiments")  # each may import those before it
 # `jaxenv` runs with these and nothing else installed; rich and the rest belong to the packages above it.
-WORLD_NEEDS = {"jax", "flax", "chex", "numpy", "numba", "pyarrow", "orbax"}
+WORLD_NEEDS = {"jax", "flax", "chex", "numpy", "numba", "llvmlite", "pyarrow", "orbax"}
 HEAVY = ("torch", "jax", "vllm", "transformers", "trl", "numba")
 
 

@@ -1,6 +1,7 @@
 """Boards per second of the solver's engines against the CBS of w9-pathfinding, in one run on the same boards.
 
     python -m tests.bench.solver [--rounds 5] [--boards 2000] [--out FILE]
+    python -m tests.bench.solver --only peer --engines device --agents 5      (a part of it)
 
 Every line is one measurement as JSON. Boards are of sizes 3 to 10 and hole ratios 0 to 0.3. The peer is given the board
 as an object of its own, made outside its time; it runs on one core, for it offers no other way, and finds a plan of
@@ -33,6 +34,8 @@ from tests.slow.peer import NAME, find_paths, grid_of
 AGENTS = (3, 4, 5)
 PEER_SECONDS = 1.0  # the peer's own default
 BATCHES = (256, 1024, 4096, 16384)
+# Pairs of agents and boards in a call: over the agents, then over the boards.
+THROUGHPUTS = tuple(dict.fromkeys([*((n, 4096) for n in (2, *AGENTS)), *((3, b) for b in BATCHES)]))
 ENGINES = {"host": (host_solve, (None, 1_000)), "device": (device_solve, (1_000, 100))}  # and their limits
 LABELS = {True: ["sum_of_costs", "plan"], False: ["sum_of_costs", "makespan", "needs_wait", "plan"]}
 
@@ -124,6 +127,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--boards", type=int, default=2_000, help="boards of a round against the peer")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--agents", nargs="+", type=int, default=AGENTS, help="of the boards for the peer")
+    parser.add_argument("--only", choices=("peer", "throughput"), help="this part alone")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     setting = store.setting("w9-pathfinding") | {"device": jax.devices()[0].device_kind, "devices": len(jax.devices())}
@@ -132,20 +138,21 @@ def main():
         store.tell(row | setting, args.out)
 
     board = arrays_of(draw_boards(0, 3, 16, 0.3)[0])
-    for engine, (solve, _) in ENGINES.items():
+    engines = {engine: ENGINES[engine] for engine in args.engines}
+    for engine, (solve, _) in engines.items():
         first, _ = timed(lambda solve=solve: solve(*board))
         again, _ = timed(lambda solve=solve: solve(*board))
         say({"engine": engine, "bench": "compile", "seconds": round(first - again, 2)})
-    for agents in AGENTS:
+    for agents in args.agents if args.only != "throughput" else ():
         boards = list(rounds_of(agents, args.rounds, args.boards))
-        for engine, (solve, limits) in ENGINES.items():
+        for engine, (solve, limits) in engines.items():
             for max_steps in limits:
                 for cost_alone in (True, False):
                     row = against_peer(solve, boards, max_steps, cost_alone)
                     say({"engine": engine, "agents": agents} | row)
-    for engine, (solve, _) in ENGINES.items():
+    for engine, (solve, _) in engines.items():
         for cost_alone in (True, False):
-            for agents, batch in dict.fromkeys([*((n, 4096) for n in (2, *AGENTS)), *((3, b) for b in BATCHES)]):
+            for agents, batch in THROUGHPUTS if args.only != "peer" else ():
                 say({"engine": engine} | throughput(solve, agents, batch, args.rounds, cost_alone))
     return 0
 

@@ -2,13 +2,16 @@
 
     python -m tests.bench.texts [--rounds 11] [--out FILE]
 
-The answers are the certified plans of 256 boards, a quarter of them with an action left out, in the canonical form of
-each style and repeated to the batch. A row for each style and batch, as JSON; compilation is apart. `share_of_step`
+The answers are the certified plans of 256 boards, a quarter of them with an action left out, repeated to the batch: in
+the canonical form of each style, and for `full` also `mixed`, where half of them are in other words and forms, as
+pretrained models put them. The verdicts on both have to be the same. A row for each style, form and batch, as JSON;
+compilation is apart. `share_of_step`
 compares the time of the 64 answers of a generation batch (8 prompts, 8 rollouts) with --step-seconds, what a GRPO step
 over them takes.
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -32,6 +35,26 @@ def answers(instances, solutions, style):
     return canonical_answer(plans.replace(lengths=np.maximum(plans.lengths - short, 0)), instances, style)
 
 
+def as_json(text):
+    lists = [line.split(": ", 1)[1].split(", ") if ": " in line else [] for line in text.splitlines()]
+    return json.dumps({f"Agent {agent}": list(filter(None, listed)) for agent, listed in enumerate(lists)})
+
+
+FORMS = (
+    *[lambda text: text] * 5,
+    str.lower,
+    lambda text: f"```\n{text}\n```",
+    lambda text: f"Agent 1 has to let the others pass.\n\n**Final answer:**\n{text}\n\nNobody collides.",
+    lambda text: "<think>" + "Agent 0 could go right, then down, and wait for agent 1. " * 20 + f"</think>\n\n{text}",
+    as_json,
+)
+
+
+def mixed(texts):
+    """The same answers in the forms that models give them, half of them as asked."""
+    return [FORMS[row % len(FORMS)](text) for row, text in enumerate(texts)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11)
@@ -40,8 +63,18 @@ def main():
     args = parser.parse_args()
     boards = jaxenv.benchmark("validation", num_agents=3, count=BOARDS)
     instances, solutions = to_numpy(boards.instances), to_numpy(boards.solutions)
-    for style in ("compact", "full"):
-        texts = answers(instances, solutions, style)
+    for style, form in (("compact", "canonical"), ("full", "canonical"), ("full", "mixed")):
+        texts = canonical = answers(instances, solutions, style)
+        if form == "mixed":
+            texts = mixed(canonical)
+            labels = [
+                np.asarray(
+                    verify_texts(instances, solutions, told, style=style, truncated=np.zeros(BOARDS, bool)).label
+                )
+                for told in (canonical, texts)
+            ]
+            if not np.array_equal(*labels):
+                raise SystemExit("an answer in another form is judged otherwise")
         for batch in (ROLLOUTS, 1 << 10, 1 << 14):
             chosen = np.arange(batch) % BOARDS
             given = *(take(tree, chosen) for tree in (instances, solutions)), [texts[row] for row in chosen]
@@ -53,6 +86,7 @@ def main():
             row = {
                 "bench": "verify_texts",
                 "style": style,
+                "form": form,
                 "agents": 3,
                 "batch": batch,
                 "valid": float(np.asarray(verdicts.valid).mean()),

@@ -2,10 +2,12 @@
 
     python -m tests.bench.verifier [--rounds 31] [--agents 5] [--out FILE]
 
-65,536 boards, T = 32. The copy is a jitted elementwise one of as many bytes as the verifier reads and returns;
-verifier and copy are timed in turns, so that a slow moment of the machine meets both. The NumPy peers are written
-plainly and give the label alone: `loop` takes plan after plan, `batch` all plans at once, step after step. Their labels
-have to be equal to ours.
+65,536 boards, T = 32, once with plans that go wrong within a few steps, and once with the solver's own plans
+(`certified`), which have to be followed to their ends. The copy is a jitted elementwise one of as many bytes as the
+verifier reads and returns. The JAX programs that judge on accelerators (`programs`), and `verify` inside another
+program (`inside_jit`), get the plans that go wrong. All are timed in turns, so that a slow moment of the machine meets
+all. The NumPy peers are written plainly and give the label alone: `loop` takes plan after plan, `batch` all plans at
+once, step after step. Their labels have to be equal to ours.
 """
 
 import argparse
@@ -19,8 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxenv
-from experiments.profiling import bytes_of, random_batch, setting
+from experiments.profiling import bytes_of, certified_batch, random_batch, setting
 from jaxenv import Label
+from jaxenv.verify_device import device_verify
 from tests.slow import rows as store
 
 MOVES = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)])
@@ -96,16 +99,28 @@ def main():
     def judge():
         return jaxenv.verify(instances, solutions, plans)
 
+    right = certified_batch(BATCH, args.agents, HORIZON)
     compiling = seconds_of(judge)
     verdicts = judge()
     size = bytes_of((instances, plans, solutions.status, solutions.sum_of_costs, solutions.makespan, verdicts))
     words = jnp.zeros(size // 4, jnp.int32)
     copy = jax.jit(lambda array: array + 1)
-    for _ in range(3):
-        seconds_of(judge)
-        seconds_of(lambda: copy(words))
-    times = [(seconds_of(judge), seconds_of(lambda: copy(words))) for _ in range(args.rounds)]
-    ours, copied = (statistics.median(column) for column in zip(*times, strict=True))
+    inside = jax.jit(jaxenv.verify)
+    calls = (
+        judge,
+        lambda: jaxenv.verify(*right),
+        lambda: copy(words),
+        lambda: device_verify(instances, solutions, plans, "sum_of_costs"),
+        lambda: inside(instances, solutions, plans),
+    )
+    if not bool(calls[1]().optimal.all()):
+        raise SystemExit("a certified plan is not optimal")
+    for call in 3 * calls:
+        seconds_of(call)
+    times = [[seconds_of(call) for call in calls] for _ in range(args.rounds)]
+    (ours, followed, copied, programs, program), best, worst = (
+        [reduce(column) for column in zip(*times, strict=True)] for reduce in (statistics.median, min, max)
+    )
     few = [field[:LOOPED] for field in arrays]
     found = {"loop": (loop_labels(*few), LOOPED), "batch": (batch_labels(*arrays), BATCH)}
     labels = np.asarray(verdicts.label)
@@ -122,14 +137,20 @@ def main():
         "horizon": HORIZON,
         "rounds": args.rounds,
         "plans_per_second_median": BATCH / ours,
-        "plans_per_second_worst": BATCH / max(time for time, _ in times),
-        "plans_per_second_best": BATCH / min(time for time, _ in times),
+        "plans_per_second_worst": BATCH / worst[0],
+        "plans_per_second_best": BATCH / best[0],
+        "certified_per_second_median": BATCH / followed,
+        "certified_per_second_best": BATCH / best[1],
+        "programs_per_second_median": BATCH / programs,
+        "inside_jit_per_second_median": BATCH / program,
         "compile_seconds": round(compiling - ours, 2),
         "bytes_per_plan": size / BATCH,
         "copies_per_second_median": BATCH / copied,
-        "copies_per_second_best": BATCH / min(time for _, time in times),
+        "copies_per_second_best": BATCH / best[2],
         "share_of_copy": copied / ours,
-        "share_of_copy_best": min(time for _, time in times) / min(time for time, _ in times),
+        "share_of_copy_best": best[2] / best[0],
+        "certified_share_of_copy": copied / followed,
+        "certified_share_of_copy_best": best[2] / best[1],
         "times_loop": loop / (ours / BATCH),
         "times_batch": batch / (ours / BATCH),
         **store.setting(),

@@ -50,6 +50,16 @@ def test_the_walk_stops_at_the_offence_and_its_cell_is_marked(swap):
     assert "vertex_conflict at step 0" in next(parts(text, "title")).text
 
 
+def test_the_picture_is_as_wide_as_its_caption(swap):
+    boards, solutions = swap
+    verdicts = jaxenv.verify(boards, solutions, solutions.plans)
+    text = draw_svg(boards, plans=solutions.plans, verdicts=verdicts)
+    (told,) = [part for part in parts(text, "text") if "optimal" in part.text]
+    # In a wide font a letter of 10 pixels is 6 wide on average.
+    assert int(ElementTree.fromstring(text).get("width")) >= int(told.get("x")) + 6 * len(told.text)
+    assert int(ElementTree.fromstring(draw_svg(boards)).get("width")) == 3 * 32 + 16
+
+
 def test_an_answer_that_could_not_be_read_moves_nobody(swap):
     boards, solutions = swap
     plans = solutions.plans.replace(outcome=np.array([int(jaxenv.Label.PARSE_ERROR)], np.int32))

@@ -1,16 +1,18 @@
 """The verifier against an independent oracle on plans of every kind, and what its verdicts must not depend on."""
 
 import random
-import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxenv
-from jaxenv import Label, Status
+from jaxenv import Instances, Label, Plans, Status, Verdicts
+from jaxenv.verify_device import device_verify
+from jaxenv.verify_host import host_verify
 from tests.jaxenv.oracle import Board, judge
 from tests.jaxenv.plans import (
     edited,
@@ -155,24 +157,73 @@ def test_the_verdict_does_not_depend_on_the_horizon_or_on_the_other_boards():
         )
 
 
-def test_one_trace_serves_all_sizes_agents_and_labels(monkeypatch):
-    module = sys.modules["jaxenv.verify"]
+def test_one_trace_serves_all_sizes_agents_and_labels():
     chex.clear_trace_counter()
-    static = {"_walk": ["side"], "_offences": ["side"], "_judge": ["side", "objective"]}
-    for name in ("_lay_out", "_sums", "_walk", "_stop", "_offences", "_judge"):
-        counted = chex.assert_max_traces(getattr(module, name).__wrapped__, n=1)
-        monkeypatch.setattr(module, name, jax.jit(counted, static_argnames=static.get(name)))
+    judge = jax.jit(chex.assert_max_traces(jaxenv.verify, n=1))
     source = random.Random(1)
     for size, agents in ((3, 1), (10, 5), (7, 2)):
         boards = [random_board(source, size, agents) for _ in range(8)]
         plans = [wild_plan(source, board) for board in boards]
         given = jaxenv.make_plans(plans)
         for status in Status:
-            jaxenv.verify(instances_of(boards), known(8, status), given)
+            judge(instances_of(boards), known(8, status), given)
         host = jax.tree.map(np.asarray, (instances_of(boards), given))
-        jaxenv.verify(host[0], known(8), host[1])
+        judge(host[0], known(8), host[1])
     with pytest.raises(AssertionError):  # the counter counts: another number of boards is another trace
-        jaxenv.verify(instances_of(boards[:4]), known(4), jaxenv.make_plans(plans[:4]))
+        judge(instances_of(boards[:4]), known(4), jaxenv.make_plans(plans[:4]))
+
+
+def test_the_host_the_device_and_a_program_around_them_give_the_same_verdicts_bit_for_bit():
+    boards, plans, labels = cases()
+    arguments = instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
+    for objective in OBJECTIVES:
+        on_host = Verdicts(**host_verify(*arguments, objective))
+        chex.assert_trees_all_equal(device_verify(*jax.tree.map(jnp.asarray, arguments), objective), on_host)
+        chex.assert_trees_all_equal(jaxenv.verify(*arguments, objective=objective), on_host)
+    few = jax.tree.map(lambda field: np.asarray(field)[:64], (arguments, on_host))
+    chex.assert_trees_all_equal(jax.jit(partial(jaxenv.verify, objective=objective))(*few[0]), few[1])
+
+
+@pytest.mark.parametrize(("side", "agents", "horizon"), [(10, 3, 64), (3, 2, 32), (13, 2, 32)])
+def test_host_and_device_agree_on_arrays_that_no_constructor_would_let_pass(side, agents, horizon):
+    source, count = np.random.default_rng(side), 2048
+
+    def some(share, low, high, values):
+        """A share of the values replaced by any of a range."""
+        return np.where(source.random(values.shape) < share, source.integers(low, high, values.shape), values)
+
+    def ints(values):
+        return values.astype(np.int32)
+
+    size = ints(some(0.05, -3, 40, source.integers(max(side - 3, 1), side + 1, count)))
+    present = ints(some(0.05, -2, 20, source.integers(1, agents + 1, count)))
+    holes = source.random((count, side, side)) < source.choice([0, 0.02, 0.1], (count, 1, 1))
+    starts, goals = (some(0.01, -300, 300, source.integers(0, side, (count, agents, 2))) for _ in range(2))
+    goals = np.where(source.random((count, 1, 1)) < 0.4, starts, goals)
+    moving = source.random((count, agents, horizon)) < source.choice([0, 0.01, 0.1], (count, 1, 1))
+    actions = some(0.001, -128, 128, np.where(moving, source.integers(0, 5, moving.shape), 0)).astype(np.int8)
+    lengths = ints(some(0.01, -5, 300, source.integers(0, horizon + 1, (count, agents))))
+    outcome = ints(some(0.05, -3, 40, np.zeros(count)))
+    plans = Plans(actions, lengths, outcome)
+    instances = Instances(size, present, holes, ints(starts), ints(goals))
+    status, total, makespan = (ints(source.integers(-1, 9, count)) for _ in range(3))
+    labels = solutions_of(status, some(0.01, -(2**31), 2**31, total), makespan)
+    on_host = Verdicts(**host_verify(instances, labels, plans, "sum_of_costs"))
+    chex.assert_trees_all_equal(
+        device_verify(*jax.tree.map(jnp.asarray, (instances, labels, plans)), "sum_of_costs"), on_host
+    )
+    assert len(np.unique(on_host.label)) > 8
+
+
+def test_verdicts_are_taken_over_without_a_copy_and_stay_where_the_boards_are():
+    boards, plans, labels = (part[:64] for part in cases())
+    arguments = instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
+    free = jaxenv.verify(*jax.tree.map(np.asarray, arguments))
+    bound = jaxenv.verify(*jax.device_put(arguments, jax.devices()[0]))
+    assert not free.label.committed and bound.label.committed
+    found = host_verify(*arguments, "sum_of_costs")
+    assert all(field.ctypes.data % 64 == 0 for field in found.values())
+    assert jax.device_put(found["cell"]).unsafe_buffer_pointer() == found["cell"].ctypes.data
 
 
 def test_the_verifier_can_be_traced_and_keeps_to_the_types_of_the_contract():

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from jaxenv.types import Action, Label
+from policy import fulltext
 from policy.answers import parse_answer
 from policy.errors import StyleError
 
@@ -231,3 +232,39 @@ def test_garbled_answers_are_read_or_refused_and_never_raise(style):
 )
 def test_a_long_useless_answer_is_refused(text):
     assert parse_answer(text, 2).actions is None
+
+
+def test_an_answer_in_the_very_form_asked_for_is_read_as_the_reader_of_all_forms_reads_it():
+    source = random.Random(2)
+    pieces = [
+        " ",
+        ", ",
+        ",",
+        "\n",
+        "\r",
+        "\u2028",
+        "Agent 1:",
+        "Agent 2:",
+        "agent",
+        "UP",
+        "wait",
+        "NO-OP",
+        "none",
+        "R",
+        "→",
+        "-",
+        ".",
+    ]
+    asked = 0
+    for _ in range(20_000):
+        agents = source.randint(1, 3)
+        lists = [[source.choice(list(Action)).name for _ in range(source.randint(0, 3))] for _ in range(agents)]
+        text = "\n".join(f"Agent {agent}: {', '.join(words)}" for agent, words in enumerate(lists))
+        for _ in range(source.randint(0, 3)):
+            at, past = sorted(source.choices(range(len(text) + 1), k=2))
+            text = text[:at] + source.choice(pieces) + text[source.choice([at, at, min(past, at + 3)]) :]
+        quick = fulltext._as_asked(text, agents)
+        if quick is not None:
+            asked += 1
+            assert quick == fulltext._freely(fulltext._answer_part(text), agents), repr(text)
+    assert asked > 4_000

@@ -1,13 +1,14 @@
 """Accepted replies by the hundred: the generator fills each, or says why not and which mix it can fill.
 
-    python -m tests.slow.engineer.feasible [--count 300] [--seed 7] [--out FILE]
+    python -m tests.slow.engineer.feasible [--agents 2] [--count 300] [--seed 7] [--out FILE]
 
 The configs are those of invented replies, whatever had to be put right in them. Each one, said again as a reply, has
 to come back as it is, at level 0.
 """
 
 import argparse
-import json
+import contextlib
+import io
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,7 +22,8 @@ from tests.slow import rows as store
 CHECK = "accepted_replies_filled"
 
 
-def measure(seed, count):
+def measure(agents, seed, count):
+    job = {**JOB, "num_agents": agents}
     ends, levels, faults = Counter(), Counter(), []
     for config in accepted(seed, count):
         text = config.to_json()
@@ -30,9 +32,9 @@ def measure(seed, count):
         if again.config is None or again.config.to_json() != text:
             faults.append({"moved": text})
         try:
-            reason = feasible(JOB)(config)
-            mix = nearest(JOB)(config) if reason is not None else None
-            still = feasible(JOB)(mix) if mix is not None else None
+            reason = feasible(job)(config)
+            mix = nearest(job)(config) if reason is not None else None
+            still = feasible(job)(mix) if mix is not None else None
         except Exception as error:  # whatever it is, it is what this check is for
             faults.append({"raised": repr(error)[:300], "config": text})
             continue
@@ -46,14 +48,16 @@ def measure(seed, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--agents", type=int, choices=range(2, 6), default=2)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    row = {"check": CHECK, "seed": args.seed, **measure(args.seed, args.count), **store.setting("pydantic")}
-    print(json.dumps(row, indent=1))
-    if args.out:
-        store.append(args.out, row)
+    what = {"agents": args.agents, "seed": args.seed}
+    with contextlib.redirect_stdout(io.StringIO()):  # the generator's progress
+        found = measure(**what, count=args.count)
+    row = {"check": CHECK, **what, **found, **store.setting("pydantic")}
+    store.tell(row, args.out)
     return int(bool(row["faults"]))
 
 
