@@ -4,6 +4,7 @@ python -m tests.bench.reward_plot docs/reward.svg      (needs the `plot` extra)
 """
 
 import sys
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -44,7 +45,8 @@ def draw(path):
     axes[-1].set_ylim(-0.02, 0.42)
     axes[-1].legend(fontsize=8, frameon=False, loc="upper center", ncols=2)
     figure.savefig(path, metadata={"Date": None})
+    path.write_text("".join(f"{line.rstrip()}\n" for line in path.read_text().splitlines()))
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1])
+    draw(Path(sys.argv[1]))
