@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from experiments.memory import memory
 from experiments.recipe import BOARDS, Recipe
 
 
@@ -46,12 +47,14 @@ class Counts:
 
 def counts(recipe: Recipe) -> Counts:
     """What follows from a recipe; where a count is the model's to decide, its upper bound."""
-    grpo = recipe.grpo
+    grpo = recipe.trl()
     rollouts = int(grpo.get("per_device_train_batch_size", 8)) * int(grpo.get("gradient_accumulation_steps", 1))
+    rollouts *= recipe.processes
     group = int(grpo.get("num_generations", 8))
     steps = int(grpo.get("max_steps", -1))
-    if steps < 0:  # epochs are counted then, one unless told
-        steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * recipe.boards_per_stage * group / rollouts)
+    if steps < 0:  # epochs are counted then, one unless told; what is left of each after whole batches is not used
+        one = recipe.boards_per_stage * group // rollouts
+        steps = math.ceil(float(grpo.get("num_train_epochs", 1)) * one)
     return Counts(
         stages=recipe.stages,
         steps=steps,
@@ -83,6 +86,7 @@ def budget(recipe: Recipe) -> list[str]:
         f"  engineer's replies    {count.proposals} to act on (at most 4 tries each), "
         f"{count.replies} to measure the usable share",
         *previews,
+        *memory(recipe, count.rollouts),
         f"  answer tokens         at most {count.tokens}",
     ]
 

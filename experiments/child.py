@@ -9,15 +9,17 @@ import runpy
 import signal
 import sys
 
+LAUNCHER = "launcher"  # in place of the parent's id: whichever process started this one
 _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     """Tie this process to its parent, then become the step."""
     parent, module, *arguments = sys.argv[1:]
+    above = os.getppid() if parent == LAUNCHER else int(parent)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(parent):  # it died before the call
+    if os.getppid() != above or above == 1:  # it died before the call
         sys.exit(1)
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,7 +1,6 @@
 """The loop's driver: runs the steps of a recipe in a run folder, each heavy one as a process. Light by itself."""
 
 import json
-import os
 import signal
 from pathlib import Path
 from types import FrameType
@@ -12,7 +11,7 @@ from rich.console import Console
 from experiments.errors import StepError
 from experiments.manifest import manifest
 from experiments.plan import Step, derive_seed, inputs_hash, resolve, steps_of
-from experiments.process import run_step
+from experiments.process import cores, run_step
 from experiments.progress import Display, duration
 from experiments.recipe import Recipe
 from experiments.runfolder import LOGS, MANIFEST, RECIPE, RunFolder, digest_of
@@ -95,7 +94,7 @@ def _do(step: Step, recipe: Recipe, folder: RunFolder, display: Display, package
         "name": step.out,
         "out": str(folder.part(step.out)),
         "metrics": str(folder.metrics),
-        "threads": recipe.threads or _cores(),
+        "threads": max(1, (recipe.threads or cores()) // _processes(step.job)),
         **({"resume": kept} if step.keep_part else {}),
         **resolve({**step.job, **late}, folder.path),
     }
@@ -118,6 +117,7 @@ def _spawn(
         job_file,
         folder.path / LOGS / f"{stem}.log",
         threads=threads,
+        launch=job.get("launch"),
         inherit=(folder.lock_descriptor,),
         on_progress=display.update,
         on_tick=display.tick,
@@ -134,8 +134,9 @@ def _copy_config(step: Step, folder: RunFolder) -> None:
     write_json(folder.part(step.out), proposal["config"])
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _processes(job: dict[str, Any]) -> int:
+    launch: dict[str, Any] | None = job.get("launch")
+    return 1 if launch is None else int(launch["processes"])
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:

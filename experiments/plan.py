@@ -140,7 +140,9 @@ def _train(recipe: Recipe, stage: int) -> Step:
         "objective": recipe.objective,
         "num_agents": recipe.num_agents,
         "reward": {**recipe.reward.model_dump(mode="json"), "thinking": recipe.sampler.thinking},
-        "grpo": {**recipe.sampler.trl(), **recipe.grpo},
+        "grpo": {**recipe.sampler.trl(), **recipe.trl()},
+        "launch": None if recipe.launch is None else recipe.launch.model_dump(mode="json"),
+        "lora": None if recipe.lora is None else recipe.lora.model_dump(mode="json"),
         "rehearsal": recipe.rehearsal.model_dump(mode="json"),
     }
 
@@ -195,7 +197,7 @@ def _engineer(recipe: Recipe, stage: int) -> Step:
         "boards_seed": derive_seed(recipe.seed, "boards"),
         "objective": recipe.objective,
         # of the answers that a preview samples, as training would
-        "group": recipe.grpo.get("num_generations", 8),
+        "group": recipe.trl().get("num_generations", 8),
         "answer_tokens": recipe.reward.max_tokens,
         "preview_seed": derive_seed(recipe.seed, "preview", stage),
     }
@@ -242,7 +244,7 @@ def _asking(recipe: Recipe, stage: int | None) -> dict[str, Any]:
 
 def _details(recipe: Recipe) -> dict[str, str]:
     """What an engineer is told of the training where it asks for everything (module `Tf`)."""
-    reward, grpo = recipe.reward, recipe.grpo
+    reward, grpo = recipe.reward, recipe.trl()
     return {
         "training": f"GRPO, groups of {grpo.get('num_generations', 8)} answers, learning rate "
         f"{grpo.get('learning_rate', 1e-6):g}, advantages scaled by {grpo.get('scale_rewards', 'batch')}",

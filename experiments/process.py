@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from experiments.blocks import LAUNCHES
 from experiments.errors import StepError
 
 SOURCE = Path(__file__).resolve().parent.parent
@@ -34,10 +35,11 @@ def run_step(
     *,
     threads: int | None,
     inherit: Sequence[int] = (),
+    launch: Mapping[str, Any] | None = None,
     on_progress: Callable[[dict[str, Any]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> Usage:
-    """Run `python -m module job` to its end.
+    """Run `python -m module job` to its end; with a recipe's `launch` block as several processes.
 
     Raises:
         StepError: the step failed; the message is its own one-line error, or says how it ended and where the log is.
@@ -46,11 +48,11 @@ def run_step(
     error: str | None = None
     with log.open("ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-m", "experiments.child", str(os.getpid()), module, str(job)],
+            [sys.executable, "-m", "experiments.child", str(os.getpid()), *_launched(launch), module, str(job)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=out,
-            env=environment(threads),
+            env=environment(threads, processes=1 if launch is None else int(launch["processes"])),
             pass_fds=inherit,
             # A group of its own, so that a step's own children can be ended with it.
             start_new_session=True,
@@ -78,16 +80,37 @@ def run_step(
     return Usage(time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * scale)
 
 
-def environment(threads: int | None) -> Mapping[str, str]:
-    """The step's environment: ours, our sources importable, and as many threads as the recipe says."""
+def _launched(launch: Mapping[str, Any] | None) -> list[str]:
+    """What stands before a step's module when accelerate starts it."""
+    if launch is None:
+        return []
+    shipped = LAUNCHES / f"{launch['config']}.yaml"
+    config = shipped if shipped.is_file() else Path(launch["config"]).absolute()
+    options = ["--config_file", str(config), "--num_processes", str(launch["processes"]), "--main_process_port", "0"]
+    return ["accelerate.commands.launch", *options, "--module", "experiments.child", "launcher"]
+
+
+def environment(threads: int | None, processes: int = 1) -> Mapping[str, str]:
+    """The step's environment: ours, our sources importable, and as many threads as the recipe says, over all processes.
+
+    Several processes judge on the CPU: JAX in each of them would reach for all accelerators.
+    """
     path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH", "")]))
     defaults = {
         "TOKENIZERS_PARALLELISM": "false",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # torch needs the device's memory too
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    count = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)} if threads is not None else {}
+    each = max(1, (threads or cores()) // processes) if threads is not None or processes > 1 else None
+    count = {"OMP_NUM_THREADS": str(each), "NUMBA_NUM_THREADS": str(each)} if each is not None else {}
+    if processes > 1:
+        defaults["JAX_PLATFORMS"] = "cpu"
     return {**defaults, **os.environ, **count, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _lines(stream: IO[bytes], on_tick: Callable[[], None]) -> Iterator[bytes]:

@@ -3,21 +3,29 @@
 `load("stage_loop")` reads `experiments/recipes/stage_loop.yaml`; a path works as well; overrides are `a.b=c` strings.
 """
 
-import difflib
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from experiments.blocks import (
+    OF_BATCH,
+    BatchBlock,
+    Block,
+    LaunchBlock,
+    LoraBlock,
+    RehearsalBlock,
+    RewardBlock,
+    SamplerBlock,
+    nearest,
+)
 from experiments.errors import RecipeError
 from experiments.grpo_keys import GRPO_KEYS
-from policy.errors import RewardError
-from policy.reward import check_reward
 
 FOLDER = Path(__file__).resolve().parent / "recipes"
 SetName = Literal["learn", "learn3", "quick", "paper", "paper-large"]
@@ -46,15 +54,11 @@ _EXPONENT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 _SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
 
 
-class _Block(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 # As `engineer.context.modules` reads it, which the driver does not import.
 VARIANT = r"^(V[1-6]|FG?(H0?)?S?(Tf?)?)$"
 
 
-class EngineerBlock(_Block):
+class EngineerBlock(Block):
     """Who writes the next config, and what it is shown."""
 
     name: Literal["self", "base", "openai", "curriculum", "rule", "rule-rlve", "teacher", "fixed", "random"] = "self"
@@ -82,70 +86,7 @@ class EngineerBlock(_Block):
         return self
 
 
-class SamplerBlock(_Block):
-    """Who draws the answers, in training, evaluation and for the engineer alike; see docs/samplers.md."""
-
-    name: Literal["hf", "vllm", "openai"] = Field(
-        "hf", description="transformers, vLLM, or any OpenAI-compatible endpoint, which cannot be trained"
-    )
-    mode: Literal["colocate", "server"] = Field(
-        "colocate", description="of vLLM: in the step's own process, or a server of `python -m policy.vllm_server`"
-    )
-    base_url: str | None = Field(None, description="of the server or endpoint, whose key is in OPENAI_API_KEY")
-    thinking: bool = Field(False, description="let the model think first, where its chat template can tell it to")
-    memory: float = Field(0.3, gt=0, lt=1, description="share of the GPU that a colocated vLLM takes beside a training")
-    requests_per_minute: float | None = Field(None, gt=0, description="of an endpoint; as many as it bears when null")
-    input_price: float = Field(0.0, ge=0, description="of an endpoint, US dollars for a million tokens")
-    output_price: float = Field(0.0, ge=0, description="of an endpoint, US dollars for a million tokens")
-    budget: float | None = Field(None, gt=0, description="US dollars that one evaluation by an endpoint may cost")
-
-    @model_validator(mode="after")
-    def _has_what_it_needs(self) -> "SamplerBlock":
-        needs = self.name == "openai" or (self.name == "vllm" and self.mode == "server")
-        if needs and self.base_url is None:
-            raise ValueError(f"the sampler {self.name!r} needs sampler.base_url, the address of its server")
-        if self.base_url is not None and not needs:
-            raise ValueError("sampler.base_url is set, and no server is asked: set sampler.name and sampler.mode too")
-        if self.budget is not None and not (self.input_price or self.output_price):
-            raise ValueError("sampler.budget needs sampler.input_price and sampler.output_price to be reckoned with")
-        return self
-
-    def trl(self) -> dict[str, Any]:
-        """The options of TRL's GRPOConfig that follow."""
-        told: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": self.thinking}}
-        if self.name == "vllm":
-            told |= {"use_vllm": True, "vllm_mode": self.mode, "vllm_gpu_memory_utilization": self.memory}
-            if self.base_url is not None:
-                told["vllm_server_base_url"] = self.base_url.rstrip("/").removesuffix("/v1")
-        return told
-
-
-class RewardBlock(_Block):
-    """See policy.reward."""
-
-    schedule: Literal["adaptive", "reverse", "constant", "off"] = "adaptive"
-    max_tokens: int = Field(96, ge=1, description="tokens of an answer, in training and evaluation alike")
-    think_budget: int = Field(0, ge=0)
-    rho: float = Field(0.5, ge=0, lt=1)
-    gap_max: float = Field(1.0, gt=0)
-
-    @model_validator(mode="after")
-    def _valid_beats_invalid(self) -> "RewardBlock":
-        try:
-            check_reward(self.schedule, self.rho, self.gap_max)
-        except RewardError as error:
-            raise ValueError(str(error)) from error
-        return self
-
-
-class RehearsalBlock(_Block):
-    """Config-writing examples at the end of a training stage, so that RL on boards does not cost the model its JSON."""
-
-    steps: int = Field(0, ge=0, description="of some eight examples each, after the stage's RL")
-    targets: Literal["teacher", "format"] = "teacher"
-
-
-class EvaluationBlock(_Block):
+class EvaluationBlock(Block):
     """Which fixed sets the starter and every checkpoint are measured on."""
 
     sets: tuple[SetName, ...] = ("learn", "learn3")
@@ -162,13 +103,13 @@ class EvaluationBlock(_Block):
         return sets
 
 
-class ValidationBlock(_Block):
+class ValidationBlock(Block):
     """The boards behind the engineer's evidence."""
 
     count: int = Field(480, ge=8)
 
 
-class Recipe(_Block):
+class Recipe(Block):
     """A whole run."""
 
     name: str = Field("unnamed", pattern=r"^[A-Za-z0-9_.-]+$")
@@ -183,7 +124,10 @@ class Recipe(_Block):
     engineer: EngineerBlock = EngineerBlock()
     reward: RewardBlock = RewardBlock()
     sampler: SamplerBlock = SamplerBlock()
-    grpo: dict[str, Any] = Field(default_factory=dict)
+    batch: BatchBlock | None = Field(None, description="the batch sizes are those in `grpo`, or TRL's own, when null")
+    grpo: dict[str, Any] = Field(default_factory=dict, description="any option of TRL's GRPOConfig")
+    lora: LoraBlock | None = Field(None, description="all weights are trained when null")
+    launch: LaunchBlock | None = Field(None, description="one process when null")
     rehearsal: RehearsalBlock = RehearsalBlock()
     evaluation: EvaluationBlock = EvaluationBlock()
     validation: ValidationBlock = ValidationBlock()
@@ -195,7 +139,7 @@ class Recipe(_Block):
             if key in _OWNED:
                 raise ValueError(f"the key {key!r} is not the recipe's to set: {_OWNED[key]}")
             if key not in GRPO_KEYS:
-                raise ValueError(f"{key!r} is not a field of TRL's GRPOConfig{_nearest(key, GRPO_KEYS)}")
+                raise ValueError(f"{key!r} is not a field of TRL's GRPOConfig{nearest(key, GRPO_KEYS)}")
         return block
 
     def check_trainable(self) -> None:
@@ -206,6 +150,42 @@ class Recipe(_Block):
         """
         if self.sampler.name == "openai":
             raise RecipeError("an endpoint cannot be trained: set sampler.name=hf or vllm, or only `evaluate` with it")
+
+    @model_validator(mode="after")
+    def _batches_are_whole(self) -> "Recipe":
+        if self.batch is None:
+            return self
+        twice = [key for key in OF_BATCH if key in self.grpo]
+        if twice:
+            raise ValueError(f"grpo.{twice[0]} follows from `batch`; set it there, or leave `batch` out")
+        answers, together = self.batch.prompts * self.batch.group, self.batch.micro * self.processes
+        if answers % together:
+            raise ValueError(
+                f"batch: {self.batch.prompts} boards of {self.batch.group} answers are {answers}, which "
+                f"{self.processes} x {self.batch.micro} answers at a time (processes x batch.micro) do not divide"
+            )
+        if self.batch.prompts > self.boards_per_stage:
+            raise ValueError(
+                f"batch.prompts is {self.batch.prompts}, more than the {self.boards_per_stage} boards of a stage"
+            )
+        return self
+
+    @property
+    def processes(self) -> int:
+        """That train together."""
+        return 1 if self.launch is None else self.launch.processes
+
+    def trl(self) -> dict[str, Any]:
+        """The options of TRL's GRPOConfig: the block `grpo`, and what follows from `batch`."""
+        if self.batch is None:
+            return dict(self.grpo)
+        answers = self.batch.prompts * self.batch.group
+        return {
+            **self.grpo,
+            "num_generations": self.batch.group,
+            "per_device_train_batch_size": self.batch.micro,
+            "gradient_accumulation_steps": answers // (self.batch.micro * self.processes),
+        }
 
     def warnings(self) -> list[str]:
         """What may be done and is seldom meant."""
@@ -274,7 +254,7 @@ def _find(source: str, beside: Path) -> Path:
             if candidate.is_file():
                 return candidate.resolve()
         raise RecipeError(f"there is no recipe file {source}")
-    raise RecipeError(f"there is no recipe {source!r}{_nearest(source, names())}; shipped are {', '.join(names())}")
+    raise RecipeError(f"there is no recipe {source!r}{nearest(source, names())}; shipped are {', '.join(names())}")
 
 
 def _merge(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
@@ -320,16 +300,11 @@ def _one_line(error: ValidationError) -> str:
         *above, key = (str(part) for part in first["loc"])
         block: type[BaseModel] = Recipe
         for part in above:
-            kind = block.model_fields[part].annotation
-            assert isinstance(kind, type) and issubclass(kind, BaseModel)
-            block = kind
+            annotation = block.model_fields[part].annotation
+            kinds = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]
+            block = next(kind for kind in kinds if issubclass(kind, BaseModel))
         where = f"in the block {'.'.join(above)}" if above else "in the recipe"
-        return f"unknown key {key!r} {where}{_nearest(key, block.model_fields)}"
+        return f"unknown key {key!r} {where}{nearest(key, block.model_fields)}"
     message = first["msg"].removeprefix("Value error, ")
     shown = "" if first["type"] == "value_error" else f" (it is {first['input']!r})"
     return f"recipe: {place}: {message[:1].lower()}{message[1:]}{shown}"
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,6 +1,5 @@
 """One step outside a run folder: its log and metrics beside its output, which is whole or not there."""
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from experiments.errors import RunFolderError
-from experiments.process import run_step
+from experiments.process import cores, run_step
 from experiments.progress import Display
 from experiments.stepio import write_json
 
@@ -36,14 +35,15 @@ def _run(kind: str, out: Path, job: dict[str, Any], threads: int | None = None, 
     out.parent.mkdir(parents=True, exist_ok=True)
     log = out.with_name(f"{out.name}.log")
     part = out.with_name(f".{out.name}.part") if fresh else out
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    launch = job.get("launch")
+    each = (threads or cores()) // (1 if launch is None else int(launch["processes"]))
     fixed = {"name": kind, "out": str(part), "metrics": str(out.with_name(f"{out.name}.metrics.jsonl"))}
     with tempfile.TemporaryDirectory() as scratch, Display(Console(stderr=True), 1) as display:
         file = Path(scratch) / "job.json"
-        write_json(file, {**job, **fixed, "threads": threads or cores})
+        write_json(file, {**job, **fixed, "threads": max(1, each)})
         display.start(kind, 1)
         module = f"experiments.steps.{kind}"
-        run_step(module, file, log, threads=threads, on_progress=display.update, on_tick=display.tick)
+        run_step(module, file, log, threads=threads, launch=launch, on_progress=display.update, on_tick=display.tick)
     if fresh:
         part.rename(out)
     return out

@@ -74,11 +74,29 @@ def sample(
     answers: dict[int, list[int]] = {}
     for begin in range(0, len(order), batch):
         rows = order[begin : begin + batch]
-        together = _sample_batch(model, [prompts[row] for row in rows], config, max_tokens, grammar)
+        together, _ = _sample_batch(model, [prompts[row] for row in rows], config, max_tokens, grammar)
         answers.update(zip(rows, together, strict=True))
         if progress is not None:
             progress(len(answers), len(order))
     return [answers[row] for row in range(len(prompts))]
+
+
+def sample_with_log_probs(
+    model: PreTrainedModel, prompts: Sequence[Sequence[int]], config: GenerationConfig, max_tokens: int, *, batch: int
+) -> tuple[list[list[int]], list[list[float]]]:
+    """The answers that `sample` gives, and the log-probability of each token under the model at the temperature.
+
+    What top-p or top-k cut away is not taken into account: these are the probabilities that a trainer works with.
+    """
+    order = sorted(range(len(prompts)), key=lambda row: len(prompts[row]))
+    answers: dict[int, tuple[list[int], list[float]]] = {}
+    for begin in range(0, len(order), batch):
+        rows = order[begin : begin + batch]
+        said, scores = _sample_batch(
+            model, [prompts[row] for row in rows], config, max_tokens, None, with_log_probs=True
+        )
+        answers.update(zip(rows, zip(said, scores, strict=True), strict=True))
+    return [answers[row][0] for row in range(len(prompts))], [answers[row][1] for row in range(len(prompts))]
 
 
 def _sample_batch(
@@ -87,7 +105,9 @@ def _sample_batch(
     config: GenerationConfig,
     max_tokens: int,
     grammar: Grammar | None,
-) -> list[list[int]]:
+    *,
+    with_log_probs: bool = False,
+) -> tuple[list[list[int]], list[list[float]]]:
     ends = torch.tensor(config.eos_token_id, device=model.device).reshape(-1)
     longest = max(len(prompt) for prompt in prompts)
     ids = torch.full((len(prompts), longest), int(config.pad_token_id))
@@ -98,31 +118,46 @@ def _sample_batch(
     ids, mask = ids.to(model.device), mask.to(model.device)
     cache, rows = _new_cache(model), torch.arange(len(prompts))
     answers: list[list[int]] = [[] for _ in prompts]
+    scores: list[list[float]] = [[] for _ in prompts]
     config = copy.deepcopy(config)
+    config.return_dict_in_generate, config.output_logits = True, with_log_probs
     mask_logits = grammar.mask(len(prompts), longest) if grammar is not None else None
     made = 0
     while len(rows) and made < max_tokens:
         config.max_new_tokens = min(STRIDE, max_tokens - made)
-        output: torch.Tensor = model.generate(
+        output = model.generate(
             input_ids=ids,
             attention_mask=mask,
             past_key_values=cache,
             generation_config=config,
             logits_processor=[mask_logits] if mask_logits is not None else None,
         )
-        new = output[:, ids.shape[1] :]
+        new = output.sequences[:, ids.shape[1] :]
         ended = torch.isin(new, ends)
         made += new.shape[1]
         for row, said, end in zip(rows.tolist(), new.tolist(), ended.tolist(), strict=True):
             answers[row] += said[: end.index(True) + 1] if True in end else said
+        if with_log_probs:
+            for row, found in zip(rows.tolist(), _log_probs(output.logits, new, config).tolist(), strict=True):
+                scores[row] = (scores[row] + found)[: len(answers[row])]
         running = (~ended.any(1)).nonzero().flatten()
         cache.batch_select_indices(running)
-        ids = output[running]
+        ids = output.sequences[running]
         mask = torch.cat([mask, torch.ones_like(new)], 1)[running]
         rows = rows[running.cpu()]
         if mask_logits is not None:
             mask_logits.keep(running.tolist())
-    return answers
+    return answers, scores
+
+
+def _log_probs(logits: Sequence[torch.Tensor], new: torch.Tensor, config: GenerationConfig) -> torch.Tensor:
+    """Of the tokens i64[rows, n] under n logits f32[rows, words]: f32[rows, n]."""
+    temperature = config.temperature or 1.0
+    columns = [
+        (each.float() / temperature).log_softmax(-1).gather(1, new[:, index : index + 1])
+        for index, each in enumerate(logits)
+    ]
+    return torch.cat(columns, 1)
 
 
 def _new_cache(model: PreTrainedModel) -> Cache:

@@ -44,8 +44,8 @@ def resolve_model(spec: str) -> str:
     return str(folder)
 
 
-def load_model(spec: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer; float32 on a CPU, bfloat16 on a GPU.
+def load_model(spec: str, *, dtype: torch.dtype | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer; where no dtype is given, float32 on a CPU and bfloat16 on a GPU.
 
     Raises:
         PolicyError: there is no such model.
@@ -53,7 +53,7 @@ def load_model(spec: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     path = resolve_model(spec)
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
-        dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+        dtype = dtype or (torch.bfloat16 if torch.cuda.is_available() else torch.float32)
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]

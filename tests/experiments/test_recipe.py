@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from engineer.context import VARIANTS, modules
 from engineer.errors import ContextError
 from experiments import recipe
+from experiments.budget import counts
 from experiments.errors import RecipeError
 from experiments.grpo_keys import GRPO_KEYS
 from experiments.plan import steps_of
@@ -78,6 +79,13 @@ def test_a_recipe_that_inherits_itself_is_refused(tmp_path):
         ("stages.x=1", "stages is a value, not a block"),
         ("seed", "write it as key=value"),
         ("seed=[1", "the value cannot be read"),
+        ("batch.promts=3", "unknown key 'promts' in the block batch; did you mean 'prompts'?"),
+        ("batch.prompts=6", "6 boards of 4 answers are 24, which 1 x 16 answers at a time"),
+        ("batch.prompts=32", "batch.prompts is 32, more than the 16 boards of a stage"),
+        ("grpo.num_generations=4", "grpo.num_generations follows from `batch`"),
+        ("lora.rnk=3", "unknown key 'rnk' in the block lora; did you mean 'rank'?"),
+        ("launch.config=dpp", "there is no config 'dpp'; did you mean 'ddp'?"),
+        ("launch.processes=3", "3 x 16 answers at a time"),
         ("zzzzzz=1", "unknown key 'zzzzzz' in the recipe"),
     ],
 )
@@ -182,3 +190,26 @@ def test_an_endpoint_can_be_evaluated_and_not_trained():
     with pytest.raises(RecipeError, match=r"cannot be trained: set sampler\.name"):
         recipe.check_trainable()
     load("smoke").check_trainable()
+
+
+def test_trls_numbers_follow_from_prompts_and_group_and_the_processes_share_them():
+    from trl import GRPOConfig
+
+    values = ["boards_per_stage=64", "batch={prompts: 12, group: 4, micro: 2}"]
+    for extra, processes in (([], 1), (["launch.processes=3"], 3)):
+        loaded = load("smoke", [*values, *extra])
+        options = loaded.trl()
+        assert options["num_generations"] == 4 and options["max_steps"] == loaded.grpo["max_steps"]
+        assert options["per_device_train_batch_size"] * options["gradient_accumulation_steps"] * processes == 12 * 4
+        if processes == 1:
+            config = GRPOConfig(use_cpu=True, bf16=False, **options)
+            assert config.generation_batch_size == 12 * 4
+    alone = load("smoke", ["batch=null", "grpo.num_generations=2", "grpo.per_device_train_batch_size=4"])
+    assert alone.trl() == alone.grpo
+
+
+def test_the_budget_counts_whole_batches_of_each_epoch():
+    count = counts(load("smoke", ["boards_per_stage=18", "grpo.max_steps=-1", "grpo.num_train_epochs=2"]))
+    assert (count.steps, count.rollouts) == (2 * (18 // 4), 16)
+    count = counts(load("paper"))
+    assert (count.steps, count.trained) == (200, 3 * 4000 * 2 * 8)

@@ -56,7 +56,7 @@ def test_an_older_python_is_told_so_in_one_line():
 
 def test_a_dry_run_prints_the_resolved_recipe_and_its_budget_and_writes_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    values = ["stages=3", "grpo.max_steps=10", "grpo.per_device_train_batch_size=64", "engineer.samples=5"]
+    values = ["stages=3", "grpo.max_steps=10", "batch={prompts: 16, group: 4, micro: 16}", "engineer.samples=5"]
     options = [part for value in values for part in ("--set", value)]
     code, out, _ = call(capsys, "stage_loop", "--dry-run", "--recipe", "smoke", *options)
     assert code == 0 and "stages: 3" in out

@@ -74,3 +74,26 @@ def test_batches_of_similar_prompts_give_every_prompt_its_own_answer_and_report_
         apart = decoding.sample(model, PROMPTS, chosen, 9, batch=2, progress=lambda *done: reports.append(done))
     assert apart == together
     assert reports == [(2, 5), (4, 5), (5, 5)]
+
+
+def test_log_probabilities_are_those_of_a_forward_pass_over_the_whole_exchange(model: Qwen3ForCausalLM) -> None:
+    torch.manual_seed(0)
+    free = [plain(model, prompt, []) for prompt in PROMPTS]
+    ends, heat = [free[0][5], free[1][9]], 0.8
+    options = config(ends, do_sample=True, temperature=heat, top_k=0, top_p=0.9)
+    with torch.no_grad():
+        answers, found = decoding.sample_with_log_probs(model, PROMPTS, options, LIMIT, batch=3)
+        assert [len(each) for each in found] == [len(answer) for answer in answers]
+        for prompt, answer, scores in zip(PROMPTS, answers, found, strict=True):
+            logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
+            expected = (logits / heat).log_softmax(-1)[range(len(answer)), answer]
+            torch.testing.assert_close(torch.tensor(scores), expected, atol=1e-4, rtol=0)
+
+
+def test_reporting_log_probabilities_changes_no_draw(model: Qwen3ForCausalLM) -> None:
+    options = config([END], do_sample=True, temperature=1.0, top_k=0, top_p=1.0)
+    with torch.no_grad():
+        torch.manual_seed(4)
+        answers = decoding.sample(model, PROMPTS, options, LIMIT, batch=8)
+        torch.manual_seed(4)
+        assert decoding.sample_with_log_probs(model, PROMPTS, options, LIMIT, batch=8)[0] == answers
