@@ -82,8 +82,8 @@ def memory(recipe: Recipe, rollouts: int) -> list[str]:
         f"  KV cache              {shape.cache() / 1024:.1f} KiB a token, {_size(shape.cache() * length)} an answer of "
         f"full length, {_size(shape.cache() * length * own)} for all {own} of a step at once",
     ]
-    if recipe.grpo.get("use_vllm") and recipe.grpo.get("vllm_mode", "colocate") == "colocate":
-        share = recipe.grpo.get("vllm_gpu_memory_utilization", 0.3)
+    if recipe.sampler.name == "vllm" and recipe.sampler.mode == "colocate":
+        share = recipe.sampler.memory
         asleep = ", given back while training" if recipe.grpo.get("vllm_enable_sleep_mode") else ""
         lines.append(
             f"  vLLM beside it        {share:.0%} of the GPU: {_size(_HALF * shape.parameters)} of weights, "

@@ -99,7 +99,7 @@ def test_each_recipe_for_qwen3_4b_fits_its_card_by_the_sums_of_the_dry_run(name,
     assert (recipe.lora is not None) == adapter
     trained = shape.adapter(recipe.lora.rank) if adapter else shape.parameters
     held = (2 * shape.parameters + 4 * trained if adapter else 4 * shape.parameters) + 8 * trained
-    share = recipe.grpo["vllm_gpu_memory_utilization"]
+    share = recipe.sampler.memory
     asleep = recipe.grpo.get("vllm_enable_sleep_mode", False)
     training = held + 4 * trained + (0 if asleep else share * gib * 2**30)
     # While sampling there are no gradients; while training vLLM may be asleep. A tenth is left for activations.
