@@ -46,7 +46,8 @@ def convert() -> Path:
     model = LlamaForCausalLM(type(config)(**{k: v for k, v in config.to_dict().items() if k != "quantization_config"}))
     model.load_state_dict(read.state_dict())
     model.tie_weights()
-    end = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    tokenizer.eos_token = "<|im_end|>"  # GGUF names the token that begins a message
+    end = tokenizer.eos_token_id
     model.generation_config.eos_token_id = end
     model.config.eos_token_id = end
     to.parent.mkdir(parents=True, exist_ok=True)
