@@ -119,7 +119,7 @@ check-sets: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS) tests/slow/test_sets.py
 
 bench-sets: $(STAMP)
-	$(PY) -m tests.bench.generator $(ARGS)
+	$(PY) -m tests.bench.generator --out experiments/results/generator_speed.jsonl $(ARGS)
 
 check-verifier: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m tests.slow.verifier --seeds 0 102 --out experiments/results/verifier_agreement.jsonl
