@@ -9,6 +9,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -97,9 +98,9 @@ def certified_batch(boards: int, agents: int, horizon: int) -> tuple[Instances, 
     solutions = jaxenv.solve(instances)
     actions, lengths = np.asarray(solutions.plans.actions), np.asarray(solutions.plans.lengths)
     rows = np.flatnonzero((np.asarray(solutions.status) == Status.OPTIMAL) & (lengths.max(1) <= horizon))
-    wide = np.zeros((*actions.shape[:2], horizon), np.int8)
+    wide: Any = np.zeros((*actions.shape[:2], horizon), np.int8)
     wide[:, :, : actions.shape[2]] = actions[:, :, :horizon]
-    solutions = solutions.replace(plans=solutions.plans.replace(actions=wide))  # type: ignore[attr-defined]
+    solutions = replace(solutions, plans=replace(solutions.plans, actions=wide))
     chosen = np.resize(rows, boards)
     batch: tuple[Instances, Solutions] = jax.tree.map(
         lambda field: jnp.asarray(np.asarray(field)[chosen]), (instances, solutions)

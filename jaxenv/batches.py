@@ -1,5 +1,6 @@
 """Batches of boards and labels as NumPy arrays: rows taken, joined, replaced, and plans padded to one horizon."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -33,8 +34,8 @@ def solutions_of(found: dict[str, NDArray[Any]], objective: str) -> Solutions:
 def widened(solutions: Solutions, horizon: int) -> Solutions:
     """With room for plans of `horizon` steps at least; Action.WAIT is 0."""
     actions = np.asarray(solutions.plans.actions)
-    padded = np.pad(actions, ((0, 0), (0, 0), (0, max(0, horizon - actions.shape[-1]))))
-    return solutions.replace(plans=solutions.plans.replace(actions=padded))  # type: ignore[attr-defined, no-any-return]
+    padded: Any = np.pad(actions, ((0, 0), (0, 0), (0, max(0, horizon - actions.shape[-1]))))
+    return replace(solutions, plans=replace(solutions.plans, actions=padded))
 
 
 def fitted(solutions: Solutions) -> Solutions:
@@ -43,7 +44,7 @@ def fitted(solutions: Solutions) -> Solutions:
     horizon = next(steps for steps in HORIZONS if longest <= steps)
     enough = widened(solutions, horizon)
     actions = enough.plans.actions[:, :, :horizon]
-    return enough.replace(plans=enough.plans.replace(actions=actions))  # type: ignore[attr-defined, no-any-return]
+    return replace(enough, plans=replace(enough.plans, actions=actions))
 
 
 def joined(pieces: list[Solutions]) -> Solutions:

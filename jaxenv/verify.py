@@ -4,6 +4,7 @@ Plans that lie on the host are judged by code compiled for it, straight on the a
 devices and inside `jax.jit` it is a JAX program. Both give the same verdicts, bit for bit.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import chex
@@ -80,8 +81,7 @@ def _to_horizon(plans: Plans, xp: Any) -> Plans:
     actions = xp.pad(plans.actions, ((0, 0), (0, 0), (0, horizon - longest)), constant_values=int(Action.WAIT))
     # Lengths beyond the actions given must stay beyond the padded ones.
     lengths = xp.where(plans.lengths > longest, horizon + 1, plans.lengths)
-    padded: Plans = plans.replace(actions=actions, lengths=lengths)  # type: ignore[attr-defined]
-    return padded
+    return replace(plans, actions=actions, lengths=lengths)
 
 
 def _check_dtypes(instances: Instances, solutions: Solutions, plans: Plans) -> None:

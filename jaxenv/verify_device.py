@@ -6,6 +6,7 @@ before and after that step alone.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add, or_
 from typing import Any
@@ -52,7 +53,7 @@ def _present(boards: Instances) -> jax.Array:
 def _lay_out(boards: Instances, plans: Plans) -> World:
     agents, horizon = plans.actions.shape[1:]
     side, tile = boards.holes.shape[-1], lanes.tile_of(len(boards))
-    boards = boards.replace(size=jnp.clip(boards.size, 0, side))  # type: ignore[attr-defined]
+    boards = replace(boards, size=jnp.clip(boards.size, 0, side))
     lengths = jnp.where(_present(boards), plans.lengths, 0)
     malformed = jnp.where((lengths < 0).any(1), Label.PARSE_ERROR, Label.READ)
     outcome = jnp.where((lengths > horizon).any(1), Label.TOO_LONG, malformed)
