@@ -23,9 +23,8 @@ def rehearse(
 ) -> None:
     """Cross entropy on the answers of these pairs, in place; `report` gets (step, mean loss, seconds).
 
-    It follows the RL with an optimiser of its own, and is no part of its loss: there the pairs' gradients, which are
-    the larger ones, took up the clipped norm and the moments of Adam. A weight small enough to let the RL learn kept
-    too little of the replies' form, and one that kept it cost most of the gain.
+    It follows the RL with an optimiser of its own, and is no part of its loss: there the pairs compete with the answers
+    for the clipped norm of the gradient and the moments of Adam, and one weight would have to serve both.
     """
     schedule = Schedule(steps, _PEAK_RATE, warmup_steps=_WARMUP_STEPS, batch_tokens=_BATCH_TOKENS)
     pad = int(tokenizer.pad_token_id)
