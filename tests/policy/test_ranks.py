@@ -2,15 +2,14 @@
 
 import json
 
-import jax
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
-import jaxenv
 from experiments.errors import StepError
 from experiments.process import run_step
+from tests.policy.stagejob import save_boards, write_job
 
 STEPS, PROMPTS, GROUP = 3, 4, 4
 
@@ -21,9 +20,7 @@ pytestmark = pytest.mark.slow
 def trained(tmp_path_factory):
     """Runs the step with so many processes; returns its folder and its log."""
     folder = tmp_path_factory.mktemp("ranks")
-    sizes = {str(size): {"data_ratio": 1 / 8, "hole_ratio": 0.2, "wait_ratio": 0.25} for size in range(3, 11)}
-    config = jaxenv.EnvConfig.from_json({"maps": sizes}, num_agents=2)
-    jaxenv.generate(jax.random.key(7), config, 16).save(folder / "boards")
+    save_boards(folder, seed=7, count=16)
 
     def train(processes, module="tests.policy.fixed_stage", **changed):
         name = f"{module.rpartition('.')[2]}-{processes}"
@@ -37,30 +34,22 @@ def trained(tmp_path_factory):
             "optim": "sgd",
             "learning_rate": 0.1,
         }
-        job = {
-            "name": "stage_0/policy",
-            "out": str(folder / name),
-            "metrics": str(folder / f"{name}.jsonl"),
-            "model": "starter",
-            "data": str(folder / "boards"),
-            "stage": 0,
-            "seed": 1,
-            "style": "compact",
-            "objective": "sum_of_costs",
-            "reward": {"max_tokens": 64},
-            "grpo": grpo,
-            "lora": None,
-            "launch": launch,
-            "rehearsal": {"steps": 0, "targets": "teacher"},
-            "prior_valid": 0.4,
-            "threads": 1,
-            **changed,
-        }
-        (folder / f"{name}.json").write_text(json.dumps(job))
+        job = write_job(
+            folder,
+            name,
+            **{
+                "seed": 1,
+                "reward": {"max_tokens": 64},
+                "grpo": grpo,
+                "launch": launch,
+                "rehearsal": {"steps": 0, "targets": "teacher"},
+                **changed,
+            },
+        )
         told = []
         run_step(
             module,
-            folder / f"{name}.json",
+            job,
             folder / f"{name}.log",
             threads=1,
             launch=launch,

@@ -9,13 +9,12 @@ import sys
 import time
 from pathlib import Path
 
-import jax
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import jaxenv
 from policy.checkpoints import last_whole
+from tests.policy.stagejob import save_boards, write_job
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 5
@@ -27,24 +26,16 @@ pytestmark = pytest.mark.slow
 def stage(tmp_path_factory):
     """A folder with a job's boards, and a function that starts its process."""
     folder = tmp_path_factory.mktemp("stage")
-    sizes = {str(size): {"data_ratio": 1 / 8, "hole_ratio": 0.2, "wait_ratio": 0.25} for size in range(3, 11)}
-    config = jaxenv.EnvConfig.from_json({"maps": sizes}, num_agents=2)
-    jaxenv.generate(jax.random.key(5), config, 24).save(folder / "boards")
+    save_boards(folder, seed=5, count=24)
 
     def start(name):
-        job = {
-            "name": "stage_0/policy",
-            "out": str(folder / name),
-            "metrics": str(folder / f"{name}.jsonl"),
-            "model": "starter",
-            "data": str(folder / "boards"),
-            "stage": 0,
-            "seed": 11,
-            "style": "compact",
-            "objective": "sum_of_costs",
-            "reward": {"max_tokens": 48},
+        file = write_job(
+            folder,
+            name,
+            seed=11,
+            reward={"max_tokens": 48},
             # Two passes over the boards: the order of the second one, too, must come back.
-            "grpo": {
+            grpo={
                 "num_generations": 4,
                 "per_device_train_batch_size": 8,
                 "gradient_accumulation_steps": 4,
@@ -53,13 +44,8 @@ def stage(tmp_path_factory):
                 "save_strategy": "steps",
                 "save_steps": 1,
             },
-            "lora": None,
-            "rehearsal": {"steps": 2, "targets": "teacher"},
-            "prior_valid": 0.4,
-            "threads": 1,
-        }
-        file = folder / f"{name}.json"
-        file.write_text(json.dumps(job))
+            rehearsal={"steps": 2, "targets": "teacher"},
+        )
         return subprocess.Popen(
             [sys.executable, "-m", "experiments.steps.train_stage", str(file)],
             cwd=ROOT,
