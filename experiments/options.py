@@ -7,10 +7,10 @@ from experiments.recipe import Recipe, load
 
 def recipe_options(parser: argparse.ArgumentParser) -> None:
     """`--recipe` and `--set`."""
-    parser.add_argument("--recipe", metavar="NAME|PATH", help="a shipped recipe or a YAML file (default: stage_loop)")
+    parser.add_argument("--recipe", metavar="NAME|PATH", help="a shipped recipe or a YAML file (default: starter)")
     parser.add_argument("--set", metavar="a.b=c", action="append", default=[], help="change one value; may be repeated")
 
 
 def recipe_of(parsed: argparse.Namespace) -> Recipe:
     """The recipe that those name."""
-    return load(parsed.recipe or "stage_loop", parsed.set)
+    return load(parsed.recipe or "starter", parsed.set)

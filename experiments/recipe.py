@@ -1,6 +1,6 @@
 """Recipes: what a run does, as checked data. A recipe may inherit another; unknown keys are refused with the nearest.
 
-`load("stage_loop")` reads `experiments/recipes/stage_loop.yaml`; a path works as well; overrides are `a.b=c` strings.
+`load("starter")` reads `experiments/recipes/starter.yaml`; a path works as well; overrides are `a.b=c` strings.
 """
 
 import hashlib

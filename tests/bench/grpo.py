@@ -2,7 +2,7 @@
 
 python -m tests.bench.grpo [--steps 8] [--rounds 3] [--out FILE]
 
-All train the starter on the same boards with the batch of the recipe `stage_loop`, one thread. The learning rate is 0,
+All train the starter on the same boards with the batch of the recipe `starter`, one thread. The learning rate is 0,
 so that answers stay as long as they are, whoever trains. In turns, `rounds` times `steps` steps each: `bare` is
 `trl.GRPOTrainer`; `ours` is the whole trainer of a stage; `ours_constant` is our trainer, which samples and packs
 otherwise than TRL's, with a constant reward and without our callbacks. The rehearsal is off, for it is training. Prints
@@ -97,7 +97,7 @@ def main():
     parser.add_argument("--out", type=Path)
     parsed = parser.parse_args()
     torch.set_num_threads(1)
-    recipe = load("stage_loop")
+    recipe = load("starter")
     sizes = {str(size): {"data_ratio": 1 / 8, "hole_ratio": 0.2, "wait_ratio": 0.25} for size in range(3, 11)}
     config = jaxenv.EnvConfig.from_json({"maps": sizes}, num_agents=2)
     boards = jaxenv.generate(jax.random.key(0), config, recipe.boards_per_stage)

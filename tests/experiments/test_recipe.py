@@ -35,7 +35,7 @@ def test_every_shipped_recipe_is_valid_and_warns_of_nothing(name):
 
 
 def test_the_resolved_recipe_reads_back_as_the_same_recipe(tmp_path):
-    first = load("stage_loop", ["seed=7", "grpo.learning_rate=3e-5"])
+    first = load("starter", ["seed=7", "grpo.learning_rate=3e-5"])
     path = tmp_path / "recipe.yaml"
     path.write_text(first.to_yaml())
     again = load(str(path))
@@ -97,8 +97,8 @@ def test_each_fault_is_one_clear_line(override, said):
 
 
 def test_an_unknown_recipe_offers_the_nearest_one():
-    with pytest.raises(RecipeError, match=r"there is no recipe 'stage-loop'; did you mean 'stage_loop'\?"):
-        load("stage-loop")
+    with pytest.raises(RecipeError, match=r"there is no recipe 'start-er'; did you mean 'starter'\?"):
+        load("start-er")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_best_of_several_needs_a_preview():
     with pytest.raises(RecipeError, match=r"engineer\.preview"):
         load("smoke", ["engineer.best_of=2"])
     assert load("smoke", ["engineer.best_of=2", "engineer.preview=4"]).engineer.best_of == 2
-    assert load("stage_loop").engineer.best_of == 1 and not load("stage_loop").engineer.preview
+    assert load("starter").engineer.best_of == 1 and not load("starter").engineer.preview
 
 
 def trl_options(overrides):
