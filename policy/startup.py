@@ -1,9 +1,11 @@
-"""What is looked at before the first update: that the reward gets its columns, and that answers come to an end."""
+"""What is looked at before the first update: the reward's columns, the sharding, that answers come to an end."""
 
 from typing import Any
 
 import numpy as np
 import torch
+from accelerate.utils import DistributedType
+from accelerate.utils.environment import parse_flag_from_env
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from policy import ranks
@@ -29,15 +31,28 @@ class StartupChecks(TrainerCallback):
         """
         Raises:
             RewardError: a column that the reward needs is incomplete.
-            PolicyError: too many answers are cut off.
+            PolicyError: too many answers are cut off, or the model would not be sharded as was asked for.
         """
         assert self.trainer is not None
+        check_sharding(self.trainer.accelerator.distributed_type)
         devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
         with torch.random.fork_rng(devices):  # looking changes nothing in what is trained
             batch = next(iter(self.trainer.get_train_dataloader()))
             check_batch(batch, self._reward, args.num_generations)
             if self._probe and state.global_step == 0:
                 check_truncation(probe_answers(self.trainer), self._reward)
+
+
+def check_sharding(kind: DistributedType) -> None:
+    """
+    Raises:
+        PolicyError: the launcher was told to shard the model, and each process holds all of it, as on a CPU.
+    """
+    if parse_flag_from_env("ACCELERATE_USE_FSDP") and kind != DistributedType.FSDP:
+        raise PolicyError(
+            "the launch config shards the model with FSDP, which accelerate does on GPUs only: here every process "
+            "would hold all of it; say launch.config=ddp"
+        )
 
 
 def check_batch(batch: list[dict[str, Any]], reward: BoardReward, group: int) -> None:

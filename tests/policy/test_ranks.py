@@ -22,9 +22,9 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     save_boards(folder, seed=7, count=16)
 
-    def train(processes, module="tests.policy.fixed_stage", **changed):
-        name = f"{module.rpartition('.')[2]}-{processes}"
-        launch = {"processes": processes, "config": "ddp"} if processes > 1 else None
+    def train(processes, module="tests.policy.fixed_stage", config="ddp", **changed):
+        name = f"{module.rpartition('.')[2]}-{processes}-{config}"
+        launch = {"processes": processes, "config": config} if processes > 1 else None
         grpo = {
             "num_generations": GROUP,
             "per_device_train_batch_size": 4,
@@ -98,3 +98,8 @@ def test_each_process_samples_for_itself_and_an_error_of_all_is_one_line(trained
     assert all(len(held) == GROUP and len(set(held)) == 1 for held in groups.values())
     with pytest.raises(StepError, match=r"16 of 16 answers were cut off at 2 tokens"):
         trained(2, "experiments.steps.train_stage", reward={"max_tokens": 2}, out=f"{place}-short")
+
+
+def test_a_model_that_was_to_be_sharded_is_not_trained_whole_on_a_cpu_without_a_word(trained):
+    with pytest.raises(StepError, match=r"every process would hold all of it; say launch\.config=ddp"):
+        trained(2, "experiments.steps.train_stage", config="fsdp2")
