@@ -93,15 +93,16 @@ def paired_p(before: ArrayLike, after: ArrayLike) -> float:
     return float(stats.ttest_1samp(difference, 0.0).pvalue)
 
 
-def needed(deviation: float, difference: float) -> int:
+def needed(deviation: float, difference: float) -> int | None:
     """How many paired values (boards, seeds) tell a mean difference of this size at 5 %, four times in five.
 
-    `deviation` is the standard deviation of one paired difference. Student's t, by statsmodels.
+    `deviation` is the standard deviation of one paired difference; without any nothing can be said (None). Student's t,
+    by statsmodels.
     """
     from statsmodels.stats.power import TTestPower
 
-    if deviation <= 0:
-        return 2
+    if not deviation > 0:
+        return None
     effect = min(difference / deviation, 10.0)  # beyond that two do, and the solver has nothing to find
     count = TTestPower().solve_power(effect_size=effect, alpha=1 - LEVEL, power=POWER)
     return max(2, math.ceil(float(np.squeeze(count))))

@@ -1,11 +1,10 @@
 """What is looked at before the first update: the reward's columns, the sharding, that answers come to an end."""
 
+import os
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate.utils import DistributedType
-from accelerate.utils.environment import parse_flag_from_env
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from policy import ranks
@@ -34,7 +33,7 @@ class StartupChecks(TrainerCallback):
             PolicyError: too many answers are cut off, or the model would not be sharded as was asked for.
         """
         assert self.trainer is not None
-        check_sharding(self.trainer.accelerator.distributed_type)
+        check_sharding(self.trainer.accelerator.distributed_type.value)
         devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
         with torch.random.fork_rng(devices):  # looking changes nothing in what is trained
             batch = next(iter(self.trainer.get_train_dataloader()))
@@ -43,12 +42,13 @@ class StartupChecks(TrainerCallback):
                 check_truncation(probe_answers(self.trainer), self._reward)
 
 
-def check_sharding(kind: DistributedType) -> None:
-    """
+def check_sharding(kind: str) -> None:
+    """`kind` is how accelerate spreads the model (a value of its `DistributedType`).
+
     Raises:
         PolicyError: the launcher was told to shard the model, and each process holds all of it, as on a CPU.
     """
-    if parse_flag_from_env("ACCELERATE_USE_FSDP") and kind != DistributedType.FSDP:
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true" and kind != "FSDP":  # how `accelerate launch` tells
         raise PolicyError(
             "the launch config shards the model with FSDP, which accelerate does on GPUs only: here every process "
             "would hold all of it; say launch.config=ddp"

@@ -30,7 +30,7 @@ def tests_section(run: Run) -> Section | None:
     rows = []
     for (label, before, after), test, p in zip(compared, tests, adjusted, strict=True):
         gain = paired_difference(before, after)
-        took = [f"{needed(deviation(before, after), d):,}" for d in DIFFERENCES]
+        took = counts_needed(deviation(before, after))
         rows.append(row(label, [points(gain), str(test.won), str(test.lost), p_value(test.p), p_value(p), *took]))
     text = (
         "Valid plans, the same boards before and after. Won: boards that only the later checkpoint solves; lost: those "
@@ -46,6 +46,12 @@ def tests_section(run: Run) -> Section | None:
         f"for f in ('{a}', '{b}')); print((b & ~a).sum(), (a & ~b).sum())"
     )
     return Section("Is the difference real?", (Text(text), Table(head, tuple(rows))), source)
+
+
+def counts_needed(spread: float) -> list[str]:
+    """Boards, or seeds, that tell each of the differences at this standard deviation of one; a dash without any."""
+    counts = (needed(spread, difference) for difference in DIFFERENCES)
+    return ["-" if count is None else f"{count:,}" for count in counts]
 
 
 def same_boards(before: Rows, after: Rows) -> tuple[Rows, Rows] | tuple[np.ndarray, np.ndarray]:

@@ -7,9 +7,9 @@ from itertools import combinations
 
 from experiments.gains import HEADLINE
 from experiments.reports.blocks import Section, Table, Text, command, row
-from experiments.reports.differences import DIFFERENCES, p_value, points
+from experiments.reports.differences import DIFFERENCES, counts_needed, p_value, points
 from experiments.reports.groups import Group
-from experiments.stats import POWER, Paired, Rate, bootstrap_mean, deviation, holm, mcnemar, needed, paired_p
+from experiments.stats import POWER, Paired, Rate, bootstrap_mean, deviation, holm, mcnemar, paired_p
 
 ALPHA = 0.05
 
@@ -50,7 +50,6 @@ def pairs_section(pairs: Sequence[Pair]) -> Section | None:
     rows = []
     for pair in pairs:
         told = sum(next(boards) < ALPHA for _ in pair.boards)
-        spread = pair.deviation
         cells = [
             str(pair.difference.count),
             points(pair.difference),
@@ -58,7 +57,7 @@ def pairs_section(pairs: Sequence[Pair]) -> Section | None:
             p_value(pair.adjusted),
             f"{sum(test.won for test in pair.boards)} : {sum(test.lost for test in pair.boards)}",
             f"{told} of {len(pair.boards)}",
-            *(str(needed(spread, difference)) if spread > 0 else "" for difference in DIFFERENCES),
+            *counts_needed(pair.deviation),
         ]
         rows.append(row(f"{pair.one.name} → {pair.other.name}", cells))
     text = (
