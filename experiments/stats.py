@@ -103,7 +103,7 @@ def needed(deviation: float, difference: float) -> int | None:
 
     if not deviation > 0:
         return None
-    effect = min(difference / deviation, 10.0)  # beyond that two do, and the solver has nothing to find
+    effect = min(difference / deviation, 5.0)  # three do for all that is larger, and the solver finds not even that
     count = TTestPower().solve_power(effect_size=effect, alpha=1 - LEVEL, power=POWER)
     return max(2, math.ceil(float(np.squeeze(count))))
 

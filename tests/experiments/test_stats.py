@@ -119,6 +119,11 @@ def test_the_sample_sizes_are_those_of_cohen_for_small_medium_and_large_effects(
     assert needed(0.5, effect / 2) == count
 
 
+def test_a_larger_difference_never_needs_more():
+    counts = [needed(1.0, effect) for effect in np.geomspace(0.01, 100, 150)]
+    assert counts == sorted(counts, reverse=True) and counts[-1] == 3
+
+
 def test_what_never_varies_says_nothing_of_the_count_needed():
     assert needed(0.0, 0.01) is None and needed(float("nan"), 0.01) is None and needed(1e-6, 0.5) <= 3
 
