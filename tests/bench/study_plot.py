@@ -14,7 +14,14 @@ from tests.slow import rows as store
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
-COLOURS = {"fixed": "#666666", "curriculum": "#8250df", "rule": "#2da44e", "teacher": "#1f6feb", "self": "#d2691e"}
+COLOURS = {
+    "fixed": "#666666",
+    "curriculum": "#8250df",
+    "rule": "#2da44e",
+    "teacher": "#1f6feb",
+    "self": "#d2691e",
+    "base": "#bf3989",
+}
 
 
 def draw(rows, path):
@@ -39,4 +46,4 @@ def draw(rows, path):
 
 
 if __name__ == "__main__":
-    draw([row for row in store.read(ROWS) if row["engineer"] in COLOURS], sys.argv[1])
+    draw(store.read(ROWS), sys.argv[1])
