@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from experiments.options import recipe_options
+from experiments.options import DEFAULT, recipe_options
 
 if TYPE_CHECKING:
     from experiments.ablate.grid import Cell
@@ -41,7 +41,7 @@ def run(parsed: argparse.Namespace) -> int:
     from experiments.ablate.sweep import sweep
     from experiments.report_command import compare
 
-    cells = cells_of(parsed.recipe or "starter", parsed.set, parsed.grid)
+    cells = cells_of(parsed.recipe or DEFAULT, parsed.set, parsed.grid)
     recipe = cells[0].recipe
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     each = recipe.threads or cores

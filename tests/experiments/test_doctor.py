@@ -67,7 +67,7 @@ def test_the_exit_code_says_whether_the_default_recipe_can_run(monkeypatch, caps
     monkeypatch.setattr(doctor, "collect", lambda: replace(LAPTOP, starter=starter))
     assert doctor.main([]) == code
     printed = capsys.readouterr().out
-    assert "qwen3-4b-141g" in printed and "'.[gpu]'" in printed.replace("\n", "")
+    assert "starter with vLLM" in printed and "qwen3-4b-141g" in printed and "'.[gpu]'" in printed.replace("\n", "")
 
 
 def test_this_machine_is_asked_in_a_child_process():
