@@ -14,10 +14,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 WIDTH = 32
-_HALF = 16  # no instruction for bytes crosses this at little cost
+HALF = 16  # no instruction for bytes crosses this at little cost
 
-_BYTE, _WORD = ir.IntType(8), ir.IntType(32)
-_VECTOR = ir.VectorType(_BYTE, WIDTH)
+_BYTE, _WORD, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_VECTOR, _HALF_VECTOR = ir.VectorType(_BYTE, WIDTH), ir.VectorType(_BYTE, HALF)
+_ZEROS = ir.Constant(_VECTOR, [0] * WIDTH)
 
 
 class _Bytes(types.Type):
@@ -39,9 +40,17 @@ def _declared(builder: Any, kind: ir.FunctionType, name: str) -> Any:
     return cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
+def _has(context: Any, feature: str) -> bool:
+    return f"+{feature}" in context.codegen().magic_tuple()[2].split(",")
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, offset: Any, vector: Any = _VECTOR) -> Any:
     data = builder.bitcast(context.make_array(kind)(context, builder, array).data, _BYTE.as_pointer())
-    return builder.bitcast(builder.gep(data, [offset]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(data, [offset]), vector.as_pointer())
+
+
+def _shuffled(builder: Any, left: Any, right: Any, chosen: list[int]) -> Any:
+    return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(_WORD, len(chosen)), chosen))
 
 
 @intrinsic
@@ -73,10 +82,39 @@ def fetch(typing: Any, array: Any, offset: Any) -> Any:
         place = builder.bitcast(_place(context, builder, signature.args[0], *given), _BYTE.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), (_BYTE.as_pointer(), _WORD, _WORD, _WORD))
         ask = _declared(builder, kind, "llvm.prefetch.p0")
-        builder.call(ask, [place, *(ir.Constant(_WORD, how) for how in (0, 3, 1))])  # to read, to stay, data
+        builder.call(ask, [place, *(ir.Constant(_WORD, how) for how in (0, 2, 1))])  # to read, near, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), make
+
+
+@intrinsic
+def transpose(typing: Any, array: Any, offset: Any, stride: Any, into: Any, place: Any) -> Any:
+    """From 32 rows of 16 bytes, `stride` apart, make 16 rows of 32 bytes one after another, from byte `place` on.
+
+    Row k of the result has byte k of all rows. Nobody checks that the arrays have them.
+    """
+
+    def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        source, offset, stride, target, place = given
+        rows = []
+        for k in range(WIDTH):
+            at = builder.add(offset, builder.mul(stride, ir.Constant(stride.type, k)))
+            rows.append(builder.load(_place(context, builder, signature.args[0], source, at, _HALF_VECTOR), align=1))
+        whole = [_shuffled(builder, rows[k], rows[k + HALF], list(range(WIDTH))) for k in range(HALF)]
+        low, high = (
+            [base + k + half for base in (0, HALF) for k in range(start, start + HALF // 2) for half in (0, WIDTH)]
+            for start in (0, HALF // 2)
+        )
+        for _ in range(4):  # as many times as 16 can be halved
+            pairs = [(whole[k], whole[k + HALF // 2]) for k in range(HALF // 2)]
+            whole = [_shuffled(builder, *pair, order) for pair in pairs for order in (low, high)]
+        for k, row in enumerate(whole):
+            at = builder.add(place, ir.Constant(place.type, k * WIDTH))
+            builder.store(row, _place(context, builder, signature.args[3], target, at), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, into, types.intp), make
 
 
 def _unary(build: Callable[..., Any], given: Any, result: Any) -> Any:
@@ -99,73 +137,58 @@ def _binary(build: Callable[..., Any]) -> Any:
 
 def _splat(builder: Any, byte: Any) -> Any:
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), byte, ir.Constant(_WORD, 0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_WORD, WIDTH), [0] * WIDTH))
+    return _shuffled(builder, one, one, [0] * WIDTH)
 
 
-def _running_sum(builder: Any, value: Any) -> Any:
-    zeros = ir.Constant(_VECTOR, [0] * WIDTH)
-
-    def plus(value: Any, sources: list[int | None]) -> Any:
-        """The value with byte `sources[k]` added to byte k, or nothing."""
-        chosen = [WIDTH if source is None else source for source in sources]
-        return builder.add(
-            value, builder.shuffle_vector(value, zeros, ir.Constant(ir.VectorType(_WORD, WIDTH), chosen))
-        )
-
-    for step in (1, 2, 4, 8):
-        value = plus(value, [k - step if k % _HALF >= step else None for k in range(WIDTH)])
-    return plus(value, [None if k < _HALF else _HALF - 1 for k in range(WIDTH)])
-
-
-def _chosen_by_halves(builder: Any, table: Any, index: Any) -> Any:
-    """The bits of an index, the highest first, choose half of the table, then half of a byte."""
-    zeros = ir.Constant(_VECTOR, [0] * WIDTH)
-    left = [_splat(builder, builder.extract_element(table, ir.Constant(_WORD, k))) for k in range(table.type.count)]
-    index = builder.add(index, index)
+def _by_halves(builder: Any, left: list[Any], index: Any) -> Any:
+    """One of some values, byte for byte, by the highest bits of an index: each chooses half of what is left."""
     while (half := len(left) // 2) > 0:
-        upper = builder.icmp_signed("<", index, zeros)
+        upper = builder.icmp_signed("<", index, _ZEROS)
         left = [builder.select(upper, left[k + half], left[k]) for k in range(half)]
         index = builder.add(index, index)
-    found = left[0]
-    for shift in (4, 2, 1):
-        lower = builder.shl(found, ir.Constant(_VECTOR, [shift] * WIDTH))
-        found = builder.select(builder.icmp_signed("<", index, zeros), found, lower)
-        index = builder.add(index, index)
-    return found
+    return left[0]
 
 
-def _chosen_at_once(builder: Any, table: Any, index: Any) -> Any:
+def _picked_by_halves(builder: Any, table: Any, index: Any) -> Any:
+    entries = [_splat(builder, builder.extract_element(table, ir.Constant(_WORD, k))) for k in range(HALF)]
+    return _by_halves(builder, entries, builder.shl(index, ir.Constant(_VECTOR, [4] * WIDTH)))
+
+
+def _picked_at_once(builder: Any, table: Any, index: Any) -> Any:
     """The same by the one instruction of x86 that reads 32 bytes from a table of 16."""
     kind = ir.FunctionType(_VECTOR, (_VECTOR, _VECTOR))
-    choose = _declared(builder, kind, "llvm.x86.avx2.pshuf.b")
-    twice = ir.Constant(ir.VectorType(_WORD, WIDTH), [*range(_HALF), *range(_HALF)])
-    byte = builder.and_(builder.lshr(index, ir.Constant(_VECTOR, [3] * WIDTH)), ir.Constant(_VECTOR, [15] * WIDTH))
-    bit = builder.and_(index, ir.Constant(_VECTOR, [7] * WIDTH))
-    masks = ir.Constant(_VECTOR, [1 << k % 8 for k in range(WIDTH)])
-    mask = builder.call(choose, [masks, bit])
-    found = builder.call(choose, [builder.shuffle_vector(table, table, twice), byte])
-    return builder.sext(builder.icmp_unsigned("==", builder.and_(found, mask), mask), _VECTOR)
+    low = builder.and_(index, ir.Constant(_VECTOR, [HALF - 1] * WIDTH))
+    return builder.call(_declared(builder, kind, "llvm.x86.avx2.pshuf.b"), [table, low])
 
 
-def _look_up(at_once: bool | None) -> Any:
+def _pick(at_once: bool | None) -> Any:
     @intrinsic
-    def function(typing: Any, low: Any, high: Any, indices: Any) -> Any:
+    def function(typing: Any, table: Any, indices: Any) -> Any:
         def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            words = ir.Constant(ir.VectorType(ir.IntType(64), 2), ir.Undefined)
-            for k in range(2):
-                words = builder.insert_element(words, given[k], ir.Constant(_WORD, k))
-            table = builder.bitcast(words, ir.VectorType(_BYTE, _HALF))
-            fast = "+avx2" in context.codegen().magic_tuple()[2] if at_once is None else at_once
-            return (_chosen_at_once if fast else _chosen_by_halves)(builder, table, given[2])
+            fast = _has(context, "avx2") if at_once is None else at_once
+            return (_picked_at_once if fast else _picked_by_halves)(builder, *given)
 
-        return BYTES(types.uint64, types.uint64, BYTES), make
+        return BYTES(BYTES, BYTES), make
 
     return function
 
 
-# The highest bit of each byte is bit `index` (0 to 127, each of 32) of a table given as two u64, the lower first.
-look_up = _look_up(None)
-look_up_anywhere = _look_up(False)  # as it is compiled for processors without such an instruction
+# Byte `index` modulo 16 of a table of 16 bytes, which has to stand in both halves of a value.
+pick = _pick(None)
+pick_anywhere = _pick(False)  # as it is compiled for processors without such an instruction
+
+
+@intrinsic
+def byte_of_16(typing: Any, array: Any, offset: Any, indices: Any) -> Any:
+    """Of 16 values that stand in an array one after another, byte for byte the one that bits 3 to 6 of an index say."""
+
+    def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        source, offset, index = given
+        places = [builder.add(offset, ir.Constant(offset.type, k * WIDTH)) for k in range(HALF)]
+        rows = [builder.load(_place(context, builder, signature.args[0], source, at), align=1) for at in places]
+        return _by_halves(builder, rows, builder.add(index, index))
+
+    return BYTES(array, types.intp, BYTES), make
 
 
 @intrinsic
@@ -173,25 +196,52 @@ def choose(typing: Any, by: Any, one: Any, other: Any) -> Any:
     """Bytes of `one` where the highest bit of `by` is set, else of `other`."""
 
     def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        zeros = ir.Constant(_VECTOR, [0] * WIDTH)
-        return builder.select(builder.icmp_signed("<", given[0], zeros), given[1], given[2])
+        return builder.select(builder.icmp_signed("<", given[0], _ZEROS), given[1], given[2])
 
     return BYTES(BYTES, BYTES, BYTES), make
 
 
-plus, minus, both, either = map(_binary, (ir.IRBuilder.add, ir.IRBuilder.sub, ir.IRBuilder.and_, ir.IRBuilder.or_))
+def _deposited_one_by_one(builder: Any, bits: Any, mask: Any) -> Any:
+    found = ir.Constant(_LONG, 0)
+    for _ in range(_LONG.width):
+        lowest = builder.and_(mask, builder.neg(mask))
+        is_set = builder.trunc(bits, ir.IntType(1))
+        found = builder.or_(found, builder.select(is_set, lowest, ir.Constant(_LONG, 0)))
+        bits = builder.lshr(bits, ir.Constant(_LONG, 1))
+        mask = builder.xor(mask, lowest)
+    return found
+
+
+def _deposited_at_once(builder: Any, bits: Any, mask: Any) -> Any:
+    kind = ir.FunctionType(_LONG, (_LONG, _LONG))
+    return builder.call(_declared(builder, kind, "llvm.x86.bmi.pdep.64"), [bits, mask])
+
+
+def _deposit(at_once: bool | None) -> Any:
+    @intrinsic
+    def function(typing: Any, bits: Any, mask: Any) -> Any:
+        def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            fast = _has(context, "bmi2") if at_once is None else at_once
+            return (_deposited_at_once if fast else _deposited_one_by_one)(builder, *given)
+
+        return types.uint64(types.uint64, types.uint64), make
+
+    return function
+
+
+# u64: the lowest bits, one after another, in the places of the bits of a mask.
+deposit = _deposit(None)
+deposit_anywhere = _deposit(False)  # as it is compiled for processors without such an instruction
+
+
+plus, both, either = map(_binary, (ir.IRBuilder.add, ir.IRBuilder.and_, ir.IRBuilder.or_))
+without = _binary(lambda b, value, mask: b.and_(value, b.not_(mask)))
 splat = _unary(_splat, types.uint8, BYTES)
-running_sum = _unary(_running_sum, BYTES, BYTES)
 equal = _binary(lambda b, left, right: b.sext(b.icmp_unsigned("==", left, right), _VECTOR))
 below = _binary(lambda b, left, right: b.sext(b.icmp_unsigned("<", left, right), _VECTOR))
+below_signed = _binary(lambda b, left, right: b.sext(b.icmp_signed("<", left, right), _VECTOR))
+larger = _binary(lambda b, left, right: b.select(b.icmp_unsigned(">", left, right), left, right))
 top_bits = _unary(  # u32, bit k is the highest of byte k
-    lambda b, value: b.bitcast(b.icmp_signed("<", value, ir.Constant(_VECTOR, [0] * WIDTH)), _WORD), BYTES, types.uint32
+    lambda b, value: b.bitcast(b.icmp_signed("<", value, _ZEROS), _WORD), BYTES, types.uint32
 )
-zeros_below = _unary(lambda b, bits: b.cttz(bits, ir.Constant(ir.IntType(1), 0)), types.uint32, types.uint32)
-zeros_above = _unary(lambda b, bits: b.ctlz(bits, ir.Constant(ir.IntType(1), 0)), types.uint32, types.uint32)
-
-
-@intrinsic
-def counting(typing: Any) -> Any:
-    """Bytes 0 to 31."""
-    return BYTES(), lambda context, builder, signature, values: ir.Constant(_VECTOR, list(range(WIDTH)))
+ones = _unary(lambda b, bits: b.ctpop(bits), types.uint64, types.uint64)

@@ -7,6 +7,7 @@ Cells are (row, column) with (0, 0) at the top left.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import jax
 from flax import struct
@@ -101,6 +102,14 @@ class Solutions:
 
     def __len__(self) -> int:
         return int(self.status.shape[0])
+
+
+class Optima(NamedTuple):
+    """What of `Solutions` a verdict depends on."""
+
+    status: jax.Array
+    sum_of_costs: jax.Array
+    makespan: jax.Array
 
 
 @struct.dataclass

@@ -1,27 +1,38 @@
 """The verifier: one verdict per board and plan. It never repairs a plan.
 
-Plans that lie on the host are judged by code compiled for it, straight on the arrays; on an accelerator, over several
-devices and inside `jax.jit` it is a JAX program. Both give the same verdicts, bit for bit.
+On a CPU, also inside `jax.jit`, code compiled for the host judges, straight on the arrays; on an accelerator and over
+several devices JAX programs do. Both give the same verdicts, bit for bit.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxenv import lanes
 from jaxenv.errors import InstanceError, JaxenvError
-from jaxenv.types import HORIZONS, Action, Instances, Plans, Solutions, Verdicts
+from jaxenv.types import HORIZONS, Action, Instances, Optima, Plans, Solutions, Verdicts
 from jaxenv.verify_device import device_verify
 from jaxenv.verify_host import host_verify
 
 OBJECTIVES = ("sum_of_costs", "makespan")
 
 _MAX_AGENTS = 15  # of more, the rules that they can break have no room in a byte
-_DTYPES = {"holes": "bool", "actions": "int8"}  # the others are int32
+_INT32, _INT8, _BOOL = np.dtype(np.int32), np.dtype(np.int8), np.dtype(np.bool_)
+_FIELDS: dict[str, dict[str, tuple[Any, str]]] = {  # dtype and axes, as in `jaxenv.types`
+    "instances": {
+        "size": (_INT32, "B"),
+        "num_agents": (_INT32, "B"),
+        "holes": (_BOOL, "BSS"),
+        "starts": (_INT32, "BA2"),
+        "goals": (_INT32, "BA2"),
+    },
+    "solutions": {"status": (_INT32, "B"), "sum_of_costs": (_INT32, "B"), "makespan": (_INT32, "B")},
+    "plans": {"actions": (_INT8, "BAT"), "lengths": (_INT32, "BA"), "outcome": (_INT32, "B")},
+}
 
 
 def verify(instances: Instances, solutions: Solutions, plans: Plans, *, objective: str = "sum_of_costs") -> Verdicts:
@@ -43,76 +54,76 @@ def verify(instances: Instances, solutions: Solutions, plans: Plans, *, objectiv
     """
     if objective not in OBJECTIVES:
         raise JaxenvError(f"objective {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
-    _check_dtypes(instances, solutions, plans)
-    _check_shapes(instances, solutions, plans)
-    arrays = jax.tree.leaves((instances, solutions.status, solutions.sum_of_costs, solutions.makespan, plans))
-    if _on_host(arrays):
-        found: Any = host_verify(instances, solutions, _to_horizon(plans, np), objective)
-        verdicts: Verdicts = jax.device_put(Verdicts(**found), _bound_to(arrays))
+    _check(instances, solutions, plans)
+    optima = Optima(solutions.status, solutions.sum_of_costs, solutions.makespan)
+    devices = _devices(jax.tree.leaves((instances, optima, plans)))
+    if [device.platform for device in devices] == ["cpu"]:
+        verdicts: Verdicts = _host_program(instances, optima, plans, objective)
         return verdicts
-    # Once: two programs take them, and what lies on the host would be sent to the device for each.
+    # Once: several programs take them, and what lies on the host would be sent to the device for each.
     instances, plans = jax.tree.map(jnp.asarray, (instances, plans))
-    return device_verify(instances, solutions, _to_horizon(plans, jnp), objective)
+    plans = _to_horizon(plans)
+    if devices or len(jax.devices("cpu")) > 1:  # XLA would not divide a call of the host among devices
+        return device_verify(instances, optima, plans, objective)
+    verdicts = jax.lax.platform_dependent(
+        instances,
+        optima,
+        plans,
+        cpu=partial(host_verify, objective=objective),
+        default=partial(device_verify, objective=objective),
+    )
+    return verdicts
 
 
-def _on_host(arrays: list[Any]) -> bool:
-    """Whether all are on one CPU, or would be put there; no if there are no values yet, in a trace."""
+@partial(jax.jit, static_argnames="objective")
+def _host_program(instances: Instances, optima: Optima, plans: Plans, objective: str) -> Verdicts:
+    return host_verify(instances, optima, _to_horizon(plans), objective)
+
+
+def _devices(arrays: list[Any]) -> set[jax.Device]:
+    """Where the arrays are or would be put; nowhere if there are no values yet, in a trace."""
     if any(isinstance(array, jax.core.Tracer) for array in arrays):
-        return False
-    devices = set().union(*(array.devices() for array in arrays if isinstance(array, jax.Array)))
-    devices = devices or jnp.zeros(()).devices()
-    return len(devices) == 1 and devices.pop().platform == "cpu"
+        return set()
+    devices: set[jax.Device] = set().union(*(array.devices() for array in arrays if isinstance(array, jax.Array)))
+    return devices or jnp.zeros(()).devices()
 
 
-def _bound_to(arrays: list[Any]) -> jax.Device | None:
-    """The device that results have to stay on, if they do."""
-    bound = [array for array in arrays if isinstance(array, jax.Array) and array.committed]
-    return next(iter(bound[0].devices())) if bound else None
-
-
-def _to_horizon(plans: Plans, xp: Any) -> Plans:
-    """The plans padded to the next horizon, by NumPy or by JAX."""
-    longest = np.shape(plans.actions)[2]
-    horizon = next((t for t in HORIZONS if longest <= t), None)
-    if horizon is None:
-        raise InstanceError(f"plans have {longest} steps; the verifier takes at most {HORIZONS[-1]}")
+def _to_horizon(plans: Plans) -> Plans:
+    """The plans padded to the next horizon."""
+    longest = plans.actions.shape[2]
+    horizon = next(t for t in HORIZONS if longest <= t)
     if longest == horizon:
         return plans
-    actions = xp.pad(plans.actions, ((0, 0), (0, 0), (0, horizon - longest)), constant_values=int(Action.WAIT))
+    actions = jnp.pad(plans.actions, ((0, 0), (0, 0), (0, horizon - longest)), constant_values=int(Action.WAIT))
     # Lengths beyond the actions given must stay beyond the padded ones.
-    lengths = xp.where(plans.lengths > longest, horizon + 1, plans.lengths)
+    lengths = jnp.where(plans.lengths > longest, horizon + 1, plans.lengths)
     return replace(plans, actions=actions, lengths=lengths)
 
 
-def _check_dtypes(instances: Instances, solutions: Solutions, plans: Plans) -> None:
-    """Nothing is cast: that could turn a wrong value into a legal one, an action of 260 into RIGHT."""
-    fields = {
-        "instances": (instances, ("size", "num_agents", "holes", "starts", "goals")),
-        "solutions": (solutions, ("status", "sum_of_costs", "makespan")),
-        "plans": (plans, ("actions", "lengths", "outcome")),
-    }
-    for batch, (values, names) in fields.items():
-        for name in names:
-            value, wanted = getattr(values, name), _DTYPES.get(name, "int32")
-            found = str(getattr(value, "dtype", type(value).__name__))
-            if found != wanted:
+def _check(instances: Instances, solutions: Solutions, plans: Plans) -> None:
+    """Shapes and dtypes only, so that `verify` can be traced too.
+
+    Nothing is cast: that could turn a wrong value into a legal one, an action of 260 into RIGHT.
+    """
+    lengths = {"2": 2}
+    for batch, values in (("instances", instances), ("solutions", solutions), ("plans", plans)):
+        for name, (wanted, axes) in _FIELDS[batch].items():
+            value = getattr(values, name)
+            if getattr(value, "dtype", None) != wanted:
+                found = getattr(value, "dtype", type(value).__name__)
                 raise InstanceError(f"{batch}.{name} is an array of {wanted}; got {found}")
-
-
-def _check_shapes(instances: Instances, solutions: Solutions, plans: Plans) -> None:
-    """Shapes only, so that `verify` can be traced too."""
-    try:
-        boards, agents = np.shape(instances.starts)[:2]
-        size = np.shape(instances.holes)[-1]
-        chex.assert_shape([instances.starts, instances.goals], (boards, agents, 2))
-        chex.assert_shape(instances.holes, (boards, size, size))
-        chex.assert_shape(plans.actions, (boards, agents, None))
-        chex.assert_shape(plans.lengths, (boards, agents))
-        per_board = (instances.size, instances.num_agents, plans.outcome)
-        chex.assert_shape([*per_board, solutions.status, solutions.sum_of_costs, solutions.makespan], (boards,))
-    except (AssertionError, IndexError, ValueError) as error:
-        raise InstanceError(f"boards, solutions and plans do not go together: {error}") from None
+            if len(value.shape) != len(axes) or any(
+                lengths.setdefault(axis, length) != length for axis, length in zip(axes, value.shape, strict=True)
+            ):
+                known = ", ".join(f"{axis} = {length}" for axis, length in lengths.items() if axis in axes)
+                raise InstanceError(
+                    "boards, solutions and plans do not go together: "
+                    f"{batch}.{name} has the shape {value.shape}, not [{', '.join(axes)}] with {known}"
+                )
+    size, agents, longest = lengths["S"], lengths["A"], lengths["T"]
     if size > lanes.MAX_SIZE or agents > _MAX_AGENTS:
         raise InstanceError(
             f"the verifier takes maps up to {lanes.MAX_SIZE} and {_MAX_AGENTS} agents; got {size} and {agents}"
         )
+    if longest > HORIZONS[-1]:
+        raise InstanceError(f"plans have {longest} steps; the verifier takes at most {HORIZONS[-1]}")

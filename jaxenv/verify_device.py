@@ -1,4 +1,4 @@
-"""The verifier as JAX programs, for accelerators and inside other programs.
+"""The verifier as JAX programs, for accelerators.
 
 All steps of all boards are looked at at once, in the layout of `jaxenv.lanes`: is anybody where nobody may be, do two
 agents meet or swap? That gives the first offending step of each board. What the offence was is read from the positions
@@ -17,10 +17,10 @@ import numpy as np
 
 from jaxenv import lanes
 from jaxenv.offences import NEVER, Stop, World, offences_of, pairs_of, rules_of, swap
-from jaxenv.types import Instances, Label, Plans, Solutions, Status, Verdicts
+from jaxenv.types import Instances, Label, Optima, Plans, Solutions, Status, Verdicts
 
 
-def device_verify(instances: Instances, solutions: Solutions, plans: Plans, objective: str) -> Verdicts:
+def device_verify(instances: Instances, optima: Optima | Solutions, plans: Plans, objective: str) -> Verdicts:
     """The verdicts for well-formed arrays; a horizon is a multiple of four."""
     side = instances.holes.shape[-1]
     # Programs of their own: in one, the compiler would work out each one's result anew for every use of it.
@@ -32,7 +32,7 @@ def device_verify(instances: Instances, solutions: Solutions, plans: Plans, obje
         world,
         unknown,
         *offences_of(stop, world, side=side),
-        *(solutions.status, solutions.sum_of_costs, solutions.makespan),
+        *(optima.status, optima.sum_of_costs, optima.makespan),
         side=side,
         objective=objective,
     )

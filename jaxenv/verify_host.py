@@ -1,9 +1,11 @@
-"""The verifier on the host: plan after plan, straight on the arrays that it is given, on all cores."""
+"""The verifier on the host: blocks of plans, straight on the arrays of a JAX program, on all cores."""
 
-import dataclasses
+import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any
 
+import jax
 import numba
 import numpy as np
 from numba import njit
@@ -11,67 +13,104 @@ from numpy.typing import NDArray
 
 from jaxenv.bytelanes import WIDTH
 from jaxenv.compiled import fingerprint
-from jaxenv.types import Instances, Plans, Solutions, Verdicts
-from jaxenv.verify_kernel import judge_boards, rows_and_columns
+from jaxenv.host_call import register
+from jaxenv.types import Instances, Optima, Plans, Solutions, Verdicts
+from jaxenv.verify_kernel import judge_boards
+from jaxenv.verify_layout import BLOCK, bit_of_byte, cells_by_size, coordinates, moves, parked_codes
 
 _PART = 4096  # boards; what a thread takes at once, and the fewest that are worth a second thread
-_ALIGNMENT = 64  # bytes
-_KINDS = {"flags": np.uint32, "valid": np.bool_, "optimal": np.bool_, "gap": np.float32}  # the others are int32
+_RESULTS = {
+    "label": (np.int32, ()),
+    "flags": (np.uint32, ()),
+    "valid": (np.bool_, ()),
+    "optimal": (np.bool_, ()),
+    "sum_of_costs": (np.int32, ()),
+    "makespan": (np.int32, ()),
+    "gap": (np.float32, ()),
+    "step": (np.int32, ()),
+    "agents": (np.int32, (2,)),
+    "cell": (np.int32, (2,)),
+}
 
 
-def host_verify(instances: Instances, solutions: Solutions, plans: Plans, objective: str) -> dict[str, NDArray[Any]]:
-    """The fields of `Verdicts`, for well-formed arrays; a horizon is a multiple of 32."""
-    boards, side = len(instances), np.shape(instances.holes)[-1]
-    holes = _readable(instances.holes).reshape(-1)
-    tail = min(boards, -(-WIDTH // max(side * side, 1)))  # boards behind whose rows the array may end too soon
-    last_holes = np.pad(holes[len(holes) - tail * side * side :], (0, WIDTH))
+def host_verify(instances: Instances, optima: Optima | Solutions, plans: Plans, objective: str) -> Verdicts:
+    """`Verdicts` of well-formed arrays in a program for CPUs; a horizon is a multiple of 32."""
+    target = f"lakeloop_verify_by_{objective}"
+    register(target, partial(_judge, by_makespan=objective == "makespan"))
     given = (
-        *(_readable(field) for field in (instances.size, instances.num_agents)),
-        *(_readable(field) for field in (holes, last_holes, instances.starts, instances.goals)),
-        *(_readable(field) for field in (plans.actions, plans.lengths, plans.outcome)),
-        *(_readable(field) for field in (solutions.status, solutions.sum_of_costs, solutions.makespan)),
-        _readable(rows_and_columns(side)),
+        *(instances.size, instances.num_agents, instances.holes, instances.starts, instances.goals),
+        *(plans.actions, plans.lengths, plans.outcome),
+        *(optima.status, optima.sum_of_costs, optima.makespan),
     )
-    found = _verdicts(boards)
+    boards = instances.size.shape
+    shapes = [
+        jax.ShapeDtypeStruct((*boards, *rest), dtype)  # type: ignore[no-untyped-call]
+        for dtype, rest in _RESULTS.values()
+    ]
+    found = jax.ffi.ffi_call(target, shapes, vmap_method="broadcast_all")(*given)
+    return Verdicts(**dict(zip(_RESULTS, found, strict=True)))
 
-    def judge(first: int) -> None:
-        past = min(first + _PART, boards)
-        made_from = _entry(first, past, side, given, objective == "makespan", tuple(found.values()))
-        if made_from != _FINGERPRINT:
-            raise RuntimeError("the verifier's compiled code is stale; delete jaxenv/__pycache__")
 
-    parts = range(0, boards, _PART)
-    threads = min(numba.get_num_threads(), len(parts))
-    if threads <= 1:
+def _judge(given: list[NDArray[Any]], found: list[NDArray[Any]], by_makespan: bool) -> None:
+    """Fill the arrays of `_RESULTS`. All arrays have axes for boards first, more than one under `vmap`."""
+    axes = given[0].ndim
+    size, num_agents, holes, starts, goals, actions, lengths, outcome, status, best_sum, best_makespan = (
+        field.reshape(-1, *field.shape[axes:]) for field in given
+    )
+    verdicts = tuple(field.reshape(-1, *field.shape[axes:]) for field in found)
+    boards, most, horizon = actions.shape
+    side = holes.shape[-1]
+    # What is read at once may end after the arrays do: of the last blocks there is a copy with room behind it.
+    last_boards = max(-(-boards // BLOCK) - 2, 0) * BLOCK
+    ends = (
+        last_boards,
+        _with_room(holes[last_boards:], 2 * WIDTH),
+        _with_room(actions[last_boards:], WIDTH * most * horizon),
+    )
+    everything = (
+        (size, num_agents, holes.reshape(-1), starts, goals),
+        (actions.reshape(-1), lengths, outcome),
+        (status, best_sum, best_makespan),
+        ends,
+        _tables(side, most),
+    )
+    parts = iter(range(0, boards, _PART))  # one call of `next` at a time: threads can share it
+
+    def judge_rest() -> None:
         for first in parts:
-            judge(first)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(judge, parts))
-    return found
+            made_from = _entry(first, min(first + _PART, boards), side, everything, by_makespan, verdicts)
+            if made_from != _FINGERPRINT:
+                raise RuntimeError("the verifier's compiled code is stale; delete jaxenv/__pycache__")
+
+    helpers = min(numba.get_num_threads(), -(-boards // _PART)) - 1
+    helping = [_pool(os.getpid()).submit(judge_rest) for _ in range(helpers)]
+    judge_rest()
+    for help in helping:
+        help.result()
 
 
-def _readable(field: Any) -> NDArray[Any]:
-    """The array as it is, marked read-only as JAX's are: numba compiles once more for those that are not."""
-    array = np.require(np.asarray(field), requirements=["C", "A"]).view()
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Threads that stay, for starting them takes as long as a thousand boards; a fork of the process has none."""
+    return ThreadPoolExecutor(os.cpu_count())
+
+
+def _with_room(field: NDArray[Any], room: int) -> NDArray[Any]:
+    longer = np.zeros(field.size + room, field.dtype)
+    longer[: field.size] = field.reshape(-1)
+    return _read_only(longer)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """As the arrays that are given: numba compiles once more for others."""
     array.flags.writeable = False
     return array
 
 
-def _verdicts(boards: int) -> dict[str, NDArray[Any]]:
-    """Room for the fields of `Verdicts`, in their order: each begins where JAX can take it over without a copy."""
-    pairs = ("agents", "cell")
-    kinds: dict[str, Any] = {field.name: _KINDS.get(field.name, np.int32) for field in dataclasses.fields(Verdicts)}
-    sizes = [boards * np.dtype(kind).itemsize * (2 if name in pairs else 1) for name, kind in kinds.items()]
-    rooms = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
-    memory = np.empty(sum(rooms) + _ALIGNMENT, np.uint8)
-    first = -memory.ctypes.data % _ALIGNMENT
-    found = {}
-    for (name, kind), room in zip(kinds.items(), rooms, strict=True):
-        shape = (boards, 2) if name in pairs else (boards,)
-        found[name] = np.ndarray(shape, kind, memory.data, first)
-        first += room
-    return found
+@cache
+def _tables(side: int, agents: int) -> tuple[NDArray[Any], ...]:
+    tables = coordinates(side), cells_by_size(side), parked_codes(side, agents), moves(side), bit_of_byte()
+    return tuple(_read_only(table) for table in tables)
 
 
 def _cached_entry(made_from: int) -> Any:
@@ -85,5 +124,9 @@ def _cached_entry(made_from: int) -> Any:
     return entry
 
 
-_FINGERPRINT = fingerprint(("bytelanes", "lanes", "types", "verify_host", "verify_kernel"))
+_SOURCES = (
+    *("bytelanes", "lanes", "types"),
+    *("verify_ends", "verify_host", "verify_kernel", "verify_layout", "verify_read", "verify_walk"),
+)
+_FINGERPRINT = fingerprint(_SOURCES)
 _entry = _cached_entry(_FINGERPRINT)

@@ -1,62 +1,95 @@
-"""32 bytes as one value, against NumPy."""
+"""The vector operations that the verifier on the host is made of, against NumPy."""
 
 import numpy as np
 import pytest
 from numba import njit
 
 from jaxenv import bytelanes as lanes
+from jaxenv.verify_layout import bit_of_byte, in_tables
+
+BYTES = np.random.default_rng(0).integers(0, 256, (64, 32), np.uint8)
 
 
 @njit
-def _apply(one, other, found):
-    v, w = lanes.load(one, 1), lanes.load(other, 0)
-    lanes.store(found, 0, lanes.running_sum(v))
-    lanes.store(found, 32, lanes.either(lanes.equal(v, w), lanes.below(v, lanes.counting())))
-    lanes.store(found, 64, lanes.both(lanes.minus(v, w), lanes.plus(v, lanes.splat(np.uint8(200)))))
-    lanes.store(found, 96, lanes.choose(v, w, lanes.splat(one[0])))
-    bits = lanes.top_bits(v)
-    return bits, lanes.zeros_below(bits), lanes.zeros_above(bits)
+def _both_ways(left, right, bits, mask, out):
+    one, other = lanes.load(left, 0), lanes.load(right, 0)
+    lanes.store(out, 0, lanes.plus(one, other))
+    lanes.store(out, 32, lanes.both(one, other))
+    lanes.store(out, 64, lanes.either(one, other))
+    lanes.store(out, 96, lanes.without(one, other))
+    lanes.store(out, 128, lanes.equal(one, other))
+    lanes.store(out, 160, lanes.below(one, other))
+    lanes.store(out, 192, lanes.below_signed(one, other))
+    lanes.store(out, 224, lanes.larger(one, other))
+    lanes.store(out, 256, lanes.choose(one, other, lanes.splat(left[3])))
+    lanes.store(out, 288, lanes.pick(one, other))
+    lanes.store(out, 320, lanes.pick_anywhere(one, other))
+    found = lanes.deposit(bits, mask), lanes.deposit_anywhere(bits, mask)
+    return lanes.top_bits(one), lanes.ones(bits), found
+
+
+def _deposited(bits, mask):
+    places = [k for k in range(64) if mask >> k & 1]
+    return sum(1 << place for number, place in enumerate(places) if bits >> number & 1)
+
+
+def test_values_of_32_bytes_are_worked_on_byte_for_byte():
+    source = np.random.default_rng(1)
+    for left, right in zip(BYTES[:-1].copy(), BYTES[1:].copy(), strict=True):
+        left[16:] = left[:16]  # as a table to pick from has to be
+        right[:4] = left[:4]
+        bits, mask = (int(word) for word in source.integers(0, 1 << 64, 2, np.uint64))
+        out = np.zeros((11, 32), np.uint8)
+        top, count, found = _both_ways(left, right, np.uint64(bits), np.uint64(mask), out)
+        picked = left[right % 16]
+        wanted = (
+            left + right,
+            left & right,
+            left | right,
+            left & ~right,
+            np.where(left == right, 255, 0),
+            np.where(left < right, 255, 0),
+            np.where(left.view(np.int8) < right.view(np.int8), 255, 0),
+            np.maximum(left, right),
+            np.where(left >= 128, right, left[3]),
+            picked,
+            picked,
+        )
+        for row, want in zip(out, wanted, strict=True):
+            np.testing.assert_array_equal(row, want)
+        assert top == int(np.packbits(left >= 128, bitorder="little").view(np.uint32)[0])
+        assert count == bits.bit_count()
+        assert found == (_deposited(bits, mask), _deposited(bits, mask))
 
 
 @njit
-def _look_up(low, high, indices):
-    where = lanes.load(indices, 0)
-    return lanes.top_bits(lanes.look_up(low, high, where)), lanes.top_bits(lanes.look_up_anywhere(low, high, where))
+def _turn(rows, offset, stride, out, place):
+    lanes.transpose(rows, offset, stride, out, place)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_every_operation_does_to_32_bytes_what_numpy_does_to_each(seed):
-    random = np.random.default_rng(seed)
-    one = random.integers(0, 256, 33, np.uint8)
-    v = one[1:]
-    w = np.where(random.random(32) < 0.5, v, random.integers(0, 256, 32, np.uint8)).astype(np.uint8)
-    found = np.empty(128, np.uint8)
-    bits, below, above = _apply(one, w, found)
-    want = [
-        np.cumsum(v, dtype=np.uint8),
-        np.where((v == w) | (v < np.arange(32)), 255, 0),
-        (v - w) & (v + np.uint8(200)),
-        np.where(v >= 128, w, one[0]),
-    ]
-    np.testing.assert_array_equal(found, np.concatenate(want))
-    high = np.flatnonzero(v >= 128)
-    assert (int(bits), int(below), int(above)) == (sum(1 << int(k) for k in high), high[0], 31 - high[-1])
+@pytest.mark.parametrize("stride", [16, 40, 3])
+def test_rows_of_16_bytes_are_turned_into_rows_of_32(stride):
+    rows = np.random.default_rng(stride).integers(0, 256, 7 + 31 * stride + 16, np.uint8)
+    out = np.zeros((20, 32), np.uint8)
+    _turn(rows, 7, stride, out, 64)
+    wanted = np.stack([rows[7 + k * stride :][:16] for k in range(32)]).T
+    np.testing.assert_array_equal(out[2:18], wanted)
+    assert not out[:2].any() and not out[18:].any()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_bits_are_looked_up_alike_with_and_without_the_instruction_for_it(seed):
-    random = np.random.default_rng(seed)
-    low, high = random.integers(0, 1 << 64, 2, np.uint64)
-    indices = random.integers(0, 128, 32, np.uint8)
-    table = int(low) | int(high) << 64
-    want = sum((table >> int(index) & 1) << k for k, index in enumerate(indices))
-    assert tuple(map(int, _look_up(low, high, indices))) == (want, want)
+@njit
+def _look_up(tables, bits, codes, narrow, out):
+    lanes.store(out, 0, in_tables(tables, lanes.load(bits, 0), lanes.load(codes, 0), narrow))
 
 
-def test_no_bit_and_all_bits_have_no_zeros_to_count():
-    @njit
-    def count(byte):
-        bits = lanes.top_bits(lanes.splat(byte))
-        return lanes.zeros_below(bits), lanes.zeros_above(bits)
-
-    assert (count(np.uint8(0)), count(np.uint8(255))) == ((32, 32), (0, 0))
+@pytest.mark.parametrize("narrow", [True, False])
+def test_every_board_has_its_own_table_of_codes(narrow):
+    source = np.random.default_rng(2)
+    held = source.random((32, 256)) < 0.5
+    if narrow:
+        held[:, 128:] = False
+    tables = np.ascontiguousarray(np.packbits(held, axis=1, bitorder="little").T)
+    for codes in source.integers(0, 256, (200, 32), np.uint8):
+        out = np.zeros(32, np.uint8)
+        _look_up(tables, bit_of_byte(), codes, narrow, out)
+        np.testing.assert_array_equal(out, np.where(held[np.arange(32), codes], 255, 0))

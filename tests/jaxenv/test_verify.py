@@ -1,6 +1,9 @@
 """The verifier against an independent oracle on plans of every kind, and what its verdicts must not depend on."""
 
+import os
 import random
+import subprocess
+import sys
 from functools import lru_cache, partial
 
 import chex
@@ -10,7 +13,8 @@ import numpy as np
 import pytest
 
 import jaxenv
-from jaxenv import Instances, Label, Plans, Status, Verdicts
+from jaxenv import Instances, Label, Plans, Status
+from jaxenv.host_call import register
 from jaxenv.verify_device import device_verify
 from jaxenv.verify_host import host_verify
 from tests.jaxenv.oracle import Board, judge
@@ -137,6 +141,35 @@ def test_the_verdict_does_not_depend_on_what_stands_in_the_padding():
     )
 
 
+@pytest.mark.parametrize("room", [(10, 8), (10, 15), (13, 5), (13, 15)])
+def test_the_verdict_does_not_depend_on_the_room_for_larger_maps_and_more_agents(room):
+    size, agents = room
+    instances, solutions, given = arguments(700)
+    wider, more = size - instances.holes.shape[1], agents - instances.starts.shape[1]
+    places = [
+        np.pad(np.asarray(cells), ((0, 0), (0, more), (0, 0)), constant_values=size)
+        for cells in (instances.starts, instances.goals)
+    ]
+    larger = instances.replace(
+        holes=np.pad(np.asarray(instances.holes), ((0, 0), (0, wider), (0, wider)), constant_values=True),
+        starts=places[0],
+        goals=places[1],
+    )
+    longer = given.replace(
+        actions=np.pad(np.asarray(given.actions), ((0, 0), (0, more), (0, 0))),
+        lengths=np.pad(np.asarray(given.lengths), ((0, 0), (0, more))),
+    )
+    chex.assert_trees_all_equal(jaxenv.verify(larger, solutions, longer), jaxenv.verify(instances, solutions, given))
+
+
+@pytest.mark.parametrize("count", [1, 31, 33, 511, 513, 1025])
+def test_any_number_of_boards_is_judged_as_they_are_alone(count):
+    everything = arguments(1100)
+    some = jax.tree.map(lambda field: np.asarray(field)[-count:], everything)
+    whole = jax.tree.map(lambda field: np.asarray(field)[-count:], jaxenv.verify(*everything))
+    chex.assert_trees_all_equal(jaxenv.verify(*some), whole)
+
+
 def test_the_verdict_does_not_depend_on_the_horizon_or_on_the_other_boards():
     boards, plans, labels = (part[:64] for part in cases())
     instances, solutions, given = (
@@ -173,18 +206,23 @@ def test_one_trace_serves_all_sizes_agents_and_labels():
         judge(instances_of(boards[:4]), known(4), jaxenv.make_plans(plans[:4]))
 
 
+host_program = jax.jit(host_verify, static_argnums=3)
+
+
 def test_the_host_the_device_and_a_program_around_them_give_the_same_verdicts_bit_for_bit():
     boards, plans, labels = cases()
     arguments = instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
     for objective in OBJECTIVES:
-        on_host = Verdicts(**host_verify(*arguments, objective))
+        on_host = host_program(*arguments, objective)
         chex.assert_trees_all_equal(device_verify(*jax.tree.map(jnp.asarray, arguments), objective), on_host)
         chex.assert_trees_all_equal(jaxenv.verify(*arguments, objective=objective), on_host)
-    few = jax.tree.map(lambda field: np.asarray(field)[:64], (arguments, on_host))
-    chex.assert_trees_all_equal(jax.jit(partial(jaxenv.verify, objective=objective))(*few[0]), few[1])
+        judge = jax.jit(partial(jaxenv.verify, objective=objective))
+        chex.assert_trees_all_equal(judge(*arguments), on_host)
 
 
-@pytest.mark.parametrize(("side", "agents", "horizon"), [(10, 3, 64), (3, 2, 32), (13, 2, 32)])
+@pytest.mark.parametrize(
+    ("side", "agents", "horizon"), [(10, 3, 64), (3, 2, 32), (13, 2, 32), (10, 12, 32), (13, 15, 128)]
+)
 def test_host_and_device_agree_on_arrays_that_no_constructor_would_let_pass(side, agents, horizon):
     source, count = np.random.default_rng(side), 2048
 
@@ -208,22 +246,67 @@ def test_host_and_device_agree_on_arrays_that_no_constructor_would_let_pass(side
     instances = Instances(size, present, holes, ints(starts), ints(goals))
     status, total, makespan = (ints(source.integers(-1, 9, count)) for _ in range(3))
     labels = solutions_of(status, some(0.01, -(2**31), 2**31, total), makespan)
-    on_host = Verdicts(**host_verify(instances, labels, plans, "sum_of_costs"))
+    on_host = host_program(instances, labels, plans, "sum_of_costs")
     chex.assert_trees_all_equal(
         device_verify(*jax.tree.map(jnp.asarray, (instances, labels, plans)), "sum_of_costs"), on_host
     )
     assert len(np.unique(on_host.label)) > 8
 
 
-def test_verdicts_are_taken_over_without_a_copy_and_stay_where_the_boards_are():
+def test_verdicts_stay_where_the_boards_are():
     boards, plans, labels = (part[:64] for part in cases())
     arguments = instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
     free = jaxenv.verify(*jax.tree.map(np.asarray, arguments))
     bound = jaxenv.verify(*jax.device_put(arguments, jax.devices()[0]))
     assert not free.label.committed and bound.label.committed
-    found = host_verify(*arguments, "sum_of_costs")
-    assert all(field.ctypes.data % 64 == 0 for field in found.values())
-    assert jax.device_put(found["cell"]).unsafe_buffer_pointer() == found["cell"].ctypes.data
+
+
+def test_the_verifier_can_be_mapped_over_sets_of_plans_for_the_same_boards():
+    boards, plans, labels = (part[:40] for part in cases())
+    instances, solutions = instances_of(boards), solutions_of(*zip(*labels, strict=True))
+    given = jaxenv.make_plans(plans)
+    idle = given.replace(lengths=np.zeros_like(given.lengths))
+    both = jax.tree.map(lambda *parts: np.stack(parts), given, idle)
+    verdicts = jax.vmap(jaxenv.verify, in_axes=(None, None, 0))(instances, solutions, both)
+    for k, one in enumerate((given, idle)):
+        found = jax.tree.map(lambda field, k=k: field[k], verdicts)
+        chex.assert_trees_all_equal(found, jaxenv.verify(instances, solutions, one))
+
+
+_SPREAD = """
+import chex, jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from tests.jaxenv.test_verify import arguments
+import jaxenv
+assert jax.local_device_count() == 8
+boards = NamedSharding(Mesh(jax.devices(), "boards"), PartitionSpec("boards"))
+spread = jax.device_put(arguments(512), boards)
+for judge in (jaxenv.verify, jax.jit(jaxenv.verify)):  # programs of their own, and one
+    verdicts = judge(*spread)
+    assert verdicts.agents.sharding.is_equivalent_to(boards, 2), verdicts.agents.sharding
+    chex.assert_trees_all_equal(verdicts, jaxenv.verify(*arguments(512)))
+"""
+
+
+def arguments(count):
+    boards, plans, labels = (part[:count] for part in cases())
+    return instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
+
+
+def test_eight_devices_judge_their_own_boards_alike():
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", _SPREAD], env=environment, check=True)
+
+
+def test_a_fault_in_code_of_the_host_ends_the_program_that_called_it_with_its_message():
+    def fault(given, found):
+        raise ValueError(f"{len(given)} given, {len(found)} to fill, may write: {given[0].flags.writeable}")
+
+    register("lakeloop_test_fault", fault)
+    call = jax.ffi.ffi_call("lakeloop_test_fault", [jax.ShapeDtypeStruct((3,), np.int32)])
+    with pytest.raises(jax.errors.JaxRuntimeError, match="ValueError: 1 given, 1 to fill, may write: False"):
+        jax.block_until_ready(jax.jit(call)(np.zeros(3, np.float32)))
 
 
 def test_the_verifier_can_be_traced_and_keeps_to_the_types_of_the_contract():
