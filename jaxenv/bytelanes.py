@@ -241,7 +241,9 @@ equal = _binary(lambda b, left, right: b.sext(b.icmp_unsigned("==", left, right)
 below = _binary(lambda b, left, right: b.sext(b.icmp_unsigned("<", left, right), _VECTOR))
 below_signed = _binary(lambda b, left, right: b.sext(b.icmp_signed("<", left, right), _VECTOR))
 larger = _binary(lambda b, left, right: b.select(b.icmp_unsigned(">", left, right), left, right))
+larger_signed = _binary(lambda b, left, right: b.select(b.icmp_signed(">", left, right), left, right))
 top_bits = _unary(  # u32, bit k is the highest of byte k
     lambda b, value: b.bitcast(b.icmp_signed("<", value, _ZEROS), _WORD), BYTES, types.uint32
 )
 ones = _unary(lambda b, bits: b.ctpop(bits), types.uint64, types.uint64)
+zeros_below = _unary(lambda b, bits: b.cttz(bits, ir.Constant(ir.IntType(1), 0)), types.uint32, types.uint32)

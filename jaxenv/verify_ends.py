@@ -61,7 +61,8 @@ def see_arrivals(tile, agents, turned, ends, totals):  # type: ignore[no-untyped
     row = ends.shape[1]
     store(ends, FIRST * row + tile, away)
     store(ends, LATEST * row + tile, latest)
-    totals[tile : tile + WIDTH] = 0
+    for k in range(WIDTH):
+        totals[tile + k] = 0
     for a in range(agents):
         for k in range(WIDTH):
             totals[tile + k] += np.int32(turned[COSTS + a, k])

@@ -1,7 +1,7 @@
 """The verifier on the host: blocks of plans, straight on the arrays of a JAX program, on all cores."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
 from typing import Any
 
@@ -54,10 +54,9 @@ def host_verify(instances: Instances, optima: Optima | Solutions, plans: Plans, 
 def _judge(given: list[NDArray[Any]], found: list[NDArray[Any]], by_makespan: bool) -> None:
     """Fill the arrays of `_RESULTS`. All arrays have axes for boards first, more than one under `vmap`."""
     axes = given[0].ndim
-    size, num_agents, holes, starts, goals, actions, lengths, outcome, status, best_sum, best_makespan = (
-        field.reshape(-1, *field.shape[axes:]) for field in given
-    )
-    verdicts = tuple(field.reshape(-1, *field.shape[axes:]) for field in found)
+    if axes > 1:
+        given, found = ([field.reshape(-1, *field.shape[axes:]) for field in fields] for fields in (given, found))
+    size, num_agents, holes, starts, goals, actions, lengths, outcome, *best = given
     boards, most, horizon = actions.shape
     side = holes.shape[-1]
     # What is read at once may end after the arrays do: of the last blocks there is a copy with room behind it.
@@ -70,7 +69,7 @@ def _judge(given: list[NDArray[Any]], found: list[NDArray[Any]], by_makespan: bo
     everything = (
         (size, num_agents, holes.reshape(-1), starts, goals),
         (actions.reshape(-1), lengths, outcome),
-        (status, best_sum, best_makespan),
+        tuple(best),
         ends,
         _tables(side, most),
     )
@@ -78,13 +77,16 @@ def _judge(given: list[NDArray[Any]], found: list[NDArray[Any]], by_makespan: bo
 
     def judge_rest() -> None:
         for first in parts:
-            made_from = _entry(first, min(first + _PART, boards), side, everything, by_makespan, verdicts)
+            made_from = _entry(first, min(first + _PART, boards), side, everything, by_makespan, tuple(found))
             if made_from != _FINGERPRINT:
                 raise RuntimeError("the verifier's compiled code is stale; delete jaxenv/__pycache__")
 
     helpers = min(numba.get_num_threads(), -(-boards // _PART)) - 1
     helping = [_pool(os.getpid()).submit(judge_rest) for _ in range(helpers)]
-    judge_rest()
+    try:
+        judge_rest()
+    finally:
+        wait(helping)  # they write to arrays that are gone after this call
     for help in helping:
         help.result()
 
@@ -96,8 +98,9 @@ def _pool(process: int) -> ThreadPoolExecutor:
 
 
 def _with_room(field: NDArray[Any], room: int) -> NDArray[Any]:
-    longer = np.zeros(field.size + room, field.dtype)
+    longer = np.empty(field.size + room, field.dtype)
     longer[: field.size] = field.reshape(-1)
+    longer[field.size :] = 0
     return _read_only(longer)
 
 

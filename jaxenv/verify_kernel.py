@@ -48,7 +48,8 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):  # t
     who = np.empty(BLOCK, np.int64)
     survivors = np.empty(BLOCK, np.int64)
     size_of = np.empty(BLOCK * most, np.uint32)
-    steps = np.zeros(BLOCK, np.uint8)
+    followed = np.zeros(BLOCK, np.uint8)
+    odd = np.empty(BLOCK * most, np.bool_)
     rows = np.zeros((AGENT_ROWS, BLOCK * most + HALF), np.uint8)
     later = np.zeros(BLOCK * length, np.uint8)
     free = np.zeros((BLOCK, 4), np.uint64)
@@ -75,14 +76,15 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):  # t
             (lengths[lo:hi], outcomes[lo:hi]),
             block_actions,
             labels,
+            followed,
             edges,
             size_of,
-            steps,
+            odd,
             rows,
         )
         find_free(block_holes, side, most, edges[:count], on_map, parked, free, maps)
         for begin in range(0, horizon, HALF):
-            steps[count:] = 0
+            followed[count:] = 0
             kept = 0
             ended, sums = (part, part_totals) if begin else (results, totals)
             for tile in range(0, count, WIDTH):
@@ -96,7 +98,7 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):  # t
                     most,
                     agents,
                     narrow,
-                    steps,
+                    followed,
                     rows,
                     moves,
                     bits,
@@ -118,6 +120,6 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):  # t
                     who[j] = j
             if not kept:
                 break
-            move_together(survivors[:kept], most, length, begin, block_actions, later, steps, who, free, maps, rows)
+            move_together(survivors[:kept], most, length, begin, block_actions, later, followed, who, free, maps, rows)
             count = kept
         write_verdicts(lo, hi, by_makespan, best, labels, results, totals, coordinates, found)

@@ -11,7 +11,7 @@ from jaxenv.verify_layout import AT, BLOCK, TO, UNTIL
 _OUT, _ZERO, _ALL = (np.uint8(byte) for byte in (OUT, 0, 255))
 _LINE = 64  # bytes of memory that come at once
 _LAST_ACTION = np.uint8(max(Action))
-_READ, _PARSE_ERROR, _TOO_LONG = int(Label.READ), int(Label.PARSE_ERROR), int(Label.TOO_LONG)
+_READ, _PARSE_ERROR, _TOO_LONG = (np.int32(label) for label in (Label.READ, Label.PARSE_ERROR, Label.TOO_LONG))
 
 _inlined = njit(nogil=True, forceinline=True)
 _pass = njit(nogil=True)
@@ -44,9 +44,9 @@ def _has_unknown(actions, offset, horizon, lengths, k, n):  # type: ignore[no-un
 
 
 @_pass
-def read_boards(side, horizon, boards, plans, actions, labels, edges, size_of, steps, rows):  # type: ignore[no-untyped-def]
-    """Write labels of what cannot be followed, sizes, the steps to be made, and for each agent the codes of start and
-    goal and its list's last step (or -1). Actions are those of the block, flat.
+def read_boards(side, horizon, boards, plans, actions, labels, followed, edges, size_of, odd, rows):  # type: ignore[no-untyped-def]
+    """Write labels, who can be followed (all ones), sizes, and of each agent the codes of start and goal and the last
+    step of its list (or -1). Actions are those of the block, flat.
 
     Agents that a board lacks stand on codes of their own, out of everybody's reach. Returns the most agents of a board.
     """
@@ -64,6 +64,7 @@ def read_boards(side, horizon, boards, plans, actions, labels, edges, size_of, s
     flat = lengths.reshape(-1)
     for c in range(len(flat)):
         last[c] = np.uint8(flat[c] - 1)
+        odd[c] = np.uint32(flat[c]) > np.uint32(horizon)
     for k in range(len(size)):
         for byte in range((BLOCK + k) * most * horizon, (BLOCK + k + 1) * most * horizon, _LINE):
             fetch(actions, byte)
@@ -71,20 +72,22 @@ def read_boards(side, horizon, boards, plans, actions, labels, edges, size_of, s
         fetch(goals, (BLOCK + k) * most * 8)
         n = min(max(np.int64(num_agents[k]), 0), most)
         agents = max(agents, n)
-        longest = shortest = np.int32(0)
-        for a in range(n):
-            longest, shortest = max(longest, lengths[k, a]), min(shortest, lengths[k, a])
         for c in range(k * most + n, (k + 1) * most):
             start[c] = goal[c] = np.uint8((side + 1) ** 2 + c - k * most)
             last[c] = _ALL
-        label = np.int64(outcomes[k])
+        label = outcomes[k]
         if label == _READ:
-            if longest > horizon:
-                label = _TOO_LONG
-            elif shortest < 0 or _has_unknown(actions, k * most * horizon, horizon, lengths, k, n):
+            strange = False
+            for c in range(k * most, k * most + n):
+                strange |= odd[c]
+            if strange:
+                label = _PARSE_ERROR
+                for a in range(n):
+                    label = _TOO_LONG if lengths[k, a] > horizon else label
+            elif _has_unknown(actions, k * most * horizon, horizon, lengths, k, n):
                 label = _PARSE_ERROR
         labels[k] = label
-        steps[k] = max(longest, 1) if label == _READ else 0
+        followed[k] = _ALL if label == _READ else _ZERO
     return agents
 
 

@@ -6,12 +6,12 @@ from numba import njit
 from jaxenv.bytelanes import (
     HALF,
     WIDTH,
-    below,
     below_signed,
     both,
     choose,
     either,
     equal,
+    larger_signed,
     load,
     pick,
     plus,
@@ -20,6 +20,7 @@ from jaxenv.bytelanes import (
     top_bits,
     transpose,
     without,
+    zeros_below,
 )
 from jaxenv.lanes import OUT
 from jaxenv.verify_layout import (
@@ -63,7 +64,7 @@ def _collisions(turned, agents):  # type: ignore[no-untyped-def]
 
 
 @_pass
-def follow(tile, begin, actions, later, horizon, most, agents, narrow, steps, rows, moves, bits, free, turned, ends):  # type: ignore[no-untyped-def]
+def follow(tile, begin, actions, later, horizon, most, agents, narrow, followed, rows, moves, bits, free, turned, ends):  # type: ignore[no-untyped-def]
     """Let the 32 boards from `tile` on make up to 16 steps from step `begin` on. Their first 16 actions are at their
     place in `actions`, what follows in `later`.
 
@@ -71,7 +72,6 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, steps, ro
     who went wrong and when. Returns u32, the bits of boards that did not go wrong and have steps left.
     """
     row = rows.shape[1]
-    to_make = load(steps, tile)
     for field, place in ((AT, NOW), (TO, GOAL), (UNTIL, LAST)):
         transpose(rows, field * row + tile * most, most, turned, WIDTH * place)
     for a in range(agents):
@@ -94,7 +94,10 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, steps, ro
             bad = either(bad, equal(code, splat(_OUT)))
     move, bit = load(moves, 0), load(bits, 0)
     wrong, when = splat(_ZERO), splat(_ZERO)
-    going = below(splat(np.uint8(begin)), to_make)
+    last_of_all = splat(_ZERO)
+    for a in range(agents):
+        last_of_all = larger_signed(last_of_all, get_row(turned, LAST + a))
+    going = without(load(followed, tile), below_signed(last_of_all, splat(np.uint8(begin))))
     for t in range(begin, begin + HALF):
         well = splat(_ALL)
         for a in range(agents):
@@ -124,7 +127,7 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, steps, ro
             when = choose(bad, splat(np.uint8(t)), when)
             wrong = either(wrong, bad)
             going = without(going, bad)
-        going = both(going, below(splat(np.uint8(t + 1)), to_make))
+        going = both(going, below_signed(splat(np.uint8(t)), last_of_all))
         bad = splat(_ZERO)
         if not top_bits(going):
             break
@@ -136,22 +139,23 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, steps, ro
 @_inlined
 def keep(left, tile, survivors, kept, most, turned, rows):  # type: ignore[no-untyped-def]
     """Note boards that go on, a bit each, and where their agents are and what they cost so far."""
-    for k in range(WIDTH):
-        if (left >> np.uint32(k)) & np.uint32(1):
-            survivors[kept] = tile + k
-            kept += 1
-            for a in range(most):
-                rows[AT, (tile + k) * most + a] = turned[NOW + a, k]
-                rows[SPENT, (tile + k) * most + a] = turned[COSTS + a, k]
+    while left:
+        k = np.int64(zeros_below(left))
+        left &= left - np.uint32(1)
+        survivors[kept] = tile + k
+        kept += 1
+        for a in range(most):
+            rows[AT, (tile + k) * most + a] = turned[NOW + a, k]
+            rows[SPENT, (tile + k) * most + a] = turned[COSTS + a, k]
     return kept
 
 
 @_pass
-def move_together(survivors, most, length, begin, actions, later, steps, who, free, maps, rows):  # type: ignore[no-untyped-def]
+def move_together(survivors, most, length, begin, actions, later, followed, who, free, maps, rows):  # type: ignore[no-untyped-def]
     """The rows of boards that go on to the first places, in their order; `length` bytes of actions for each."""
     for j in range(len(survivors)):
         k = survivors[j]
-        who[j], steps[j] = who[k], steps[k]
+        who[j], followed[j] = who[k], _ALL
         for word in range(4):
             free[j, word], maps[j, word] = free[k, word], maps[k, word]
         for field in range(AGENT_ROWS):

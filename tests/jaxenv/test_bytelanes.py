@@ -21,11 +21,12 @@ def _both_ways(left, right, bits, mask, out):
     lanes.store(out, 160, lanes.below(one, other))
     lanes.store(out, 192, lanes.below_signed(one, other))
     lanes.store(out, 224, lanes.larger(one, other))
+    lanes.store(out, 352, lanes.larger_signed(one, other))
     lanes.store(out, 256, lanes.choose(one, other, lanes.splat(left[3])))
     lanes.store(out, 288, lanes.pick(one, other))
     lanes.store(out, 320, lanes.pick_anywhere(one, other))
     found = lanes.deposit(bits, mask), lanes.deposit_anywhere(bits, mask)
-    return lanes.top_bits(one), lanes.ones(bits), found
+    return lanes.top_bits(one), lanes.zeros_below(lanes.top_bits(one)), lanes.ones(bits), found
 
 
 def _deposited(bits, mask):
@@ -39,8 +40,8 @@ def test_values_of_32_bytes_are_worked_on_byte_for_byte():
         left[16:] = left[:16]  # as a table to pick from has to be
         right[:4] = left[:4]
         bits, mask = (int(word) for word in source.integers(0, 1 << 64, 2, np.uint64))
-        out = np.zeros((11, 32), np.uint8)
-        top, count, found = _both_ways(left, right, np.uint64(bits), np.uint64(mask), out)
+        out = np.zeros((12, 32), np.uint8)
+        top, below, count, found = _both_ways(left, right, np.uint64(bits), np.uint64(mask), out)
         picked = left[right % 16]
         wanted = (
             left + right,
@@ -54,10 +55,12 @@ def test_values_of_32_bytes_are_worked_on_byte_for_byte():
             np.where(left >= 128, right, left[3]),
             picked,
             picked,
+            np.maximum(left.view(np.int8), right.view(np.int8)).view(np.uint8),
         )
         for row, want in zip(out, wanted, strict=True):
             np.testing.assert_array_equal(row, want)
         assert top == int(np.packbits(left >= 128, bitorder="little").view(np.uint32)[0])
+        assert below == np.flatnonzero(left >= 128).min(initial=32)
         assert count == bits.bit_count()
         assert found == (_deposited(bits, mask), _deposited(bits, mask))
 
