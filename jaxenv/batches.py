@@ -34,7 +34,10 @@ def solutions_of(found: dict[str, NDArray[Any]], objective: str) -> Solutions:
 def widened(solutions: Solutions, horizon: int) -> Solutions:
     """With room for plans of `horizon` steps at least; Action.WAIT is 0."""
     actions = np.asarray(solutions.plans.actions)
-    padded: Any = np.pad(actions, ((0, 0), (0, 0), (0, max(0, horizon - actions.shape[-1]))))
+    missing = horizon - actions.shape[-1]
+    if missing <= 0:
+        return solutions
+    padded: Any = np.pad(actions, ((0, 0), (0, 0), (0, missing)))
     return replace(solutions, plans=replace(solutions.plans, actions=padded))
 
 

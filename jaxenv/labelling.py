@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import Mesh
 from numpy.typing import NDArray
 
-from jaxenv.batches import joined, replaced, solutions_of, take, to_numpy
+from jaxenv.batches import fitted, joined, replaced, solutions_of, take, to_numpy
 from jaxenv.canonical import UInt64s
 from jaxenv.host_engine import host_solve
 from jaxenv.judging import Fate
@@ -111,25 +111,26 @@ class Labeller:
 
     def _finish(self, classes: Sequence[Class], blocks: Sequence[Block]) -> list[Labelled]:
         """Solve all that is left open, together, and write down what came out."""
-        rows = [np.flatnonzero(~block.easy) for block in blocks]
-        left = [take(block.boards, r) for r, block in zip(rows, blocks, strict=True)]
-        found = (
-            self._solve(jax.tree.map(lambda *leaves: np.concatenate(leaves), *left)) if sum(map(len, left)) else None
+        boards: Instances = jax.tree.map(lambda *leaves: np.concatenate(leaves), *(block.boards for block in blocks))
+        easy, actions, lengths = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in ("easy", "actions", "lengths")
         )
-        result, at = [], 0
-        for cls, block, some in zip(classes, blocks, rows, strict=True):
-            solutions = _easy(block, self.objective)
-            if found is not None and len(some):
-                part = slice(at, at + len(some))
-                at += len(some)
-                solutions = replaced(solutions, some, take(found, part))
-            optimal = solutions.status == Status.OPTIMAL
-            fates = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED).astype(np.int8)
-            fates[solutions.status == Status.UNSOLVABLE] = Fate.UNSOLVABLE
-            fates[optimal & (solutions.needs_wait == cls.part.needs_wait)] = Fate.TAKEN
+        solutions = _easy(easy, actions, lengths, self.objective)
+        hard = np.flatnonzero(~easy)
+        if len(hard):
+            solutions = replaced(solutions, hard, fitted(self._solve(take(boards, hard))))
+        counts = [len(block.easy) for block in blocks]
+        wanted = np.repeat([cls.part.needs_wait for cls in classes], counts)
+        optimal = solutions.status == Status.OPTIMAL
+        fates = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED).astype(np.int8)
+        fates[solutions.status == Status.UNSOLVABLE] = Fate.UNSOLVABLE
+        fates[optimal & (solutions.needs_wait == wanted)] = Fate.TAKEN
+        result = []
+        for block, end, count in zip(blocks, np.cumsum(counts), counts, strict=True):
+            rows = slice(end - count, end)
             kept = np.flatnonzero(block.row >= 0)
-            block.fate[kept] = fates[block.row[kept]]
-            result.append(Labelled(block, solutions))
+            block.fate[kept] = fates[rows][block.row[kept]]
+            result.append(Labelled(block, take(solutions, rows)))
         return result
 
     def _solve(self, boards: Instances) -> Solutions:
@@ -183,11 +184,10 @@ def _without_boards(part: Range, fate: NDArray[np.int8], hashes: UInt64s) -> Blo
     return Block(part.first, fate, hashes, row, Instances(**none), np.zeros(0, bool), empty.astype(np.int8), empty)
 
 
-def _easy(block: Block, objective: str) -> Solutions:
+def _easy(easy: NDArray[np.bool_], actions: NDArray[np.int8], lengths: NDArray[np.int32], objective: str) -> Solutions:
     """Labels that follow from undisturbed shortest paths; undetermined where there are none."""
-    easy = block.easy
-    total = np.where(easy, block.lengths.sum(1), -1).astype(np.int32)
-    longest = np.where(easy, block.lengths.max(1, initial=0), -1).astype(np.int32)
+    total = np.where(easy, lengths.sum(1), -1).astype(np.int32)
+    longest = np.where(easy, lengths.max(1, initial=0), -1).astype(np.int32)
     bound = total if objective == "sum_of_costs" else longest
     labels: dict[str, Any] = {
         "status": np.where(easy, Status.OPTIMAL, Status.UNDETERMINED).astype(np.int32),
@@ -199,8 +199,8 @@ def _easy(block: Block, objective: str) -> Solutions:
         "interacts": np.zeros(len(easy), bool),
     }
     plans: dict[str, Any] = {
-        "actions": block.actions,
-        "lengths": block.lengths,
+        "actions": actions,
+        "lengths": lengths,
         "outcome": np.zeros(len(easy), np.int32),
     }
     return Solutions(**labels, plans=Plans(**plans))

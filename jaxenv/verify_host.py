@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from jaxenv.bytelanes import WIDTH
 from jaxenv.compiled import fingerprint
-from jaxenv.host_call import register
 from jaxenv.types import Instances, Optima, Plans, Solutions, Verdicts
 from jaxenv.verify_kernel import judge_boards
 from jaxenv.verify_layout import BLOCK, bit_of_byte, cells_by_size, coordinates, moves, parked_codes
+from jaxenv.xla_call import register
 
 _PART = 4096  # boards; what a thread takes at once, and the fewest that are worth a second thread
 _RESULTS = {

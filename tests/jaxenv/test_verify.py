@@ -14,9 +14,9 @@ import pytest
 
 import jaxenv
 from jaxenv import Instances, Label, Plans, Status
-from jaxenv.host_call import register
 from jaxenv.verify_device import device_verify
 from jaxenv.verify_host import host_verify
+from jaxenv.xla_call import register
 from tests.jaxenv.oracle import Board, judge
 from tests.jaxenv.plans import (
     edited,
