@@ -9,7 +9,7 @@ more of everything: the joint space is exhausted from both ends (unless the boar
 searched, up to `max_steps`. Pair tables cost as much as many thousand steps, so the first of these rounds does without.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, li
 from jaxenv.host_label import Tables, costs, label_board
 from jaxenv.host_pairs import MAX_PAIRS, fill_pair_excesses, pair_bound
 from jaxenv.host_search import MAX_DEPTH, new_work
+from jaxenv.threads import for_each
 
 DEFAULT_MAX_STEPS = 10_000_000
 MAX_PLAN = 128  # the largest horizon a plan is stored with
@@ -197,13 +198,7 @@ def host_solve(
 
     def share(chosen: np.ndarray, chunk: int, thorough: bool) -> None:
         parts = [chosen[k : k + chunk] for k in range(0, len(chosen), chunk)]
-        threads = min(numba.get_num_threads(), len(parts))
-        if threads <= 1:
-            for part in parts:
-                work(part, thorough)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, parts, [thorough] * len(parts)))
+        for_each(partial(work, thorough=thorough), parts, numba.get_num_threads())
 
     share(np.arange(boards), min(_CHUNK, 1 + boards // (_PARTS_PER_THREAD * numba.get_num_threads())), False)
     if steps > _STEPS[0]:

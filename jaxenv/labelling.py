@@ -5,7 +5,6 @@ at again), so blocks are made in any order, ahead of need, on any thread and, th
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from jaxenv.judging import Fate
 from jaxenv.multihost import Hosts
 from jaxenv.sifting import Block, Class, sift, sift_by_jax
 from jaxenv.solve import solve
+from jaxenv.threads import for_each
 from jaxenv.types import MIN_SIZE, Instances, Plans, Solutions, Status
 
 # Search steps per board. What needs more is left undetermined, and counted.
@@ -93,20 +93,18 @@ class Labeller:
         return self.chunk if self.by_jax else PIECE
 
     def _label(self, pieces: Sequence[Range], seen: UInt64s) -> list[Labelled]:
-
-        def sifted(one: Range) -> Block:
-            if self.by_jax:
-                return sift_by_jax(one.cls, one.rare, one.first, one.count, seen, self.chunk, self.mesh)
-            return sift(one.cls, one.rare, one.first, one.count, seen)
-
         if not pieces:
             return []
-        threads = min(numba.get_num_threads(), len(pieces))
-        if threads > 1 and not self.by_jax:
-            with ThreadPoolExecutor(threads) as pool:
-                blocks = list(pool.map(sifted, pieces))
-        else:
-            blocks = [sifted(one) for one in pieces]
+        blocks: list[Any] = [None] * len(pieces)
+
+        def sift_piece(k: int) -> None:
+            one = pieces[k]
+            if self.by_jax:
+                blocks[k] = sift_by_jax(one.cls, one.rare, one.first, one.count, seen, self.chunk, self.mesh)
+            else:
+                blocks[k] = sift(one.cls, one.rare, one.first, one.count, seen)
+
+        for_each(sift_piece, range(len(pieces)), 1 if self.by_jax else numba.get_num_threads())
         return self._finish([one.cls for one in pieces], blocks)
 
     def _finish(self, classes: Sequence[Class], blocks: Sequence[Block]) -> list[Labelled]:

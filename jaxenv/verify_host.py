@@ -1,7 +1,5 @@
 """The verifier on the host: blocks of plans, straight on the arrays of a JAX program, on all cores."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
 from typing import Any
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from jaxenv.bytelanes import WIDTH
 from jaxenv.compiled import fingerprint
+from jaxenv.threads import for_each
 from jaxenv.types import Instances, Optima, Plans, Solutions, Verdicts
 from jaxenv.verify_kernel import judge_boards
 from jaxenv.verify_layout import BLOCK, bit_of_byte, cells_by_size, coordinates, moves, parked_codes
@@ -73,28 +72,13 @@ def _judge(given: list[NDArray[Any]], found: list[NDArray[Any]], by_makespan: bo
         ends,
         _tables(side, most),
     )
-    parts = iter(range(0, boards, _PART))  # one call of `next` at a time: threads can share it
 
-    def judge_rest() -> None:
-        for first in parts:
-            made_from = _entry(first, min(first + _PART, boards), side, everything, by_makespan, tuple(found))
-            if made_from != _FINGERPRINT:
-                raise RuntimeError("the verifier's compiled code is stale; delete jaxenv/__pycache__")
+    def judge(first: int) -> None:
+        made_from = _entry(first, min(first + _PART, boards), side, everything, by_makespan, tuple(found))
+        if made_from != _FINGERPRINT:
+            raise RuntimeError("the verifier's compiled code is stale; delete jaxenv/__pycache__")
 
-    helpers = min(numba.get_num_threads(), -(-boards // _PART)) - 1
-    helping = [_pool(os.getpid()).submit(judge_rest) for _ in range(helpers)]
-    try:
-        judge_rest()
-    finally:
-        wait(helping)  # they write to arrays that are gone after this call
-    for help in helping:
-        help.result()
-
-
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads that stay, for starting them takes as long as a thousand boards; a fork of the process has none."""
-    return ThreadPoolExecutor(os.cpu_count())
+    for_each(judge, range(0, boards, _PART), numba.get_num_threads())
 
 
 def _with_room(field: NDArray[Any], room: int) -> NDArray[Any]:
