@@ -23,7 +23,7 @@ from jaxenv import EnvConfig, Instances, Limits, Plans, Solutions, Status
 ROUNDS = 11
 HORIZONS = (32, 64, 128)
 AGENTS = (2, 3, 4, 5)
-_COPIED = 1 << 25  # bytes
+_COPIED = 24 << 20  # bytes
 Row = dict[str, Any]
 
 
@@ -116,7 +116,7 @@ def bytes_of(tree: object) -> int:
 def copy_of(count: int, rounds: int = ROUNDS) -> Row:
     """The time of a jitted elementwise copy of `count` bytes, and bytes read and written a second.
 
-    More than 32 MiB are taken for several copies of so much: the time of a larger one is mostly that of getting fresh
+    More than 24 MiB are taken for several copies of so much: the time of a larger one is mostly that of getting fresh
     memory for it from the system.
     """
     words = jnp.zeros(min(count, _COPIED) // 4, jnp.int32)
