@@ -12,9 +12,9 @@ a row has the bytes of all.
 import numpy as np
 from numba import njit
 
-from jaxenv.bytelanes import HALF, WIDTH, transpose
+from jaxenv.bytelanes import HALF, WIDTH
 from jaxenv.verify_ends import name_offences, see_arrivals, went_wrong, write_verdicts
-from jaxenv.verify_layout import ACTIONS, AGENT_ROWS, BLOCK, ENDS
+from jaxenv.verify_layout import ACTIONS, AGENT_ROWS, BLOCK, ENDS, turn
 from jaxenv.verify_read import find_free, read_boards
 from jaxenv.verify_walk import follow, keep, move_together
 
@@ -22,12 +22,13 @@ from jaxenv.verify_walk import follow, keep, move_together
 @njit(nogil=True, forceinline=True)
 def _turn_tables(tables, tile, narrow, turned):  # type: ignore[no-untyped-def]
     """The tables u64[K, 4] of 32 boards as u8[32, 32], the byte of a code first; half of it for a narrow map."""
-    transpose(tables, tile * WIDTH, WIDTH, turned, 0)
+    turn(tables, tile * WIDTH, WIDTH, turned, 0)
     if not narrow:
-        transpose(tables, tile * WIDTH + HALF, WIDTH, turned, HALF * WIDTH)
+        turn(tables, tile * WIDTH + HALF, WIDTH, turned, HALF)
 
 
-@njit(nogil=True)
+# A part of the cached entry, which would else be this function compiled a second time.
+@njit(nogil=True, inline="always")
 def judge_boards(first_board, past_board, side, given, by_makespan, found):  # type: ignore[no-untyped-def]
     """Write the verdicts of some boards.
 

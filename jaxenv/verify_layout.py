@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from jaxenv.bytelanes import HALF, WIDTH, both, byte_of_16, choose, equal, load, pick, splat, store
+from jaxenv.bytelanes import HALF, WIDTH, both, byte_of_16, choose, equal, load, pick, splat, store, transpose
 from jaxenv.lanes import OUT, parked
 from jaxenv.types import Action
 
@@ -84,3 +84,9 @@ def get_row(turned, row):  # type: ignore[no-untyped-def]
 @njit(nogil=True, forceinline=True)
 def set_row(turned, row, value):  # type: ignore[no-untyped-def]
     store(turned, WIDTH * row, value)
+
+
+@njit(nogil=True)
+def turn(rows, offset, stride, turned, row):  # type: ignore[no-untyped-def]
+    """Write 16 bytes each of 32 rows, `stride` bytes apart, into rows of `turned` from `row` on; compiled once."""
+    transpose(rows, offset, stride, turned, WIDTH * row)

@@ -18,7 +18,6 @@ from jaxenv.bytelanes import (
     splat,
     store,
     top_bits,
-    transpose,
     without,
     zeros_below,
 )
@@ -43,6 +42,7 @@ from jaxenv.verify_layout import (
     get_row,
     in_tables,
     set_row,
+    turn,
 )
 
 _OUT, _ZERO, _ONE, _ALL = (np.uint8(byte) for byte in (OUT, 0, 1, 255))
@@ -73,15 +73,15 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, followed,
     """
     row = rows.shape[1]
     for field, place in ((AT, NOW), (TO, GOAL), (UNTIL, LAST)):
-        transpose(rows, field * row + tile * most, most, turned, WIDTH * place)
+        turn(rows, field * row + tile * most, most, turned, place)
     for a in range(agents):
         if begin:
-            transpose(later, (tile * most + a) * horizon + begin, most * horizon, turned, WIDTH * (ACTIONS + a * HALF))
+            turn(later, (tile * most + a) * horizon + begin, most * horizon, turned, ACTIONS + a * HALF)
         else:
-            transpose(actions, (tile * most + a) * horizon, most * horizon, turned, WIDTH * (ACTIONS + a * HALF))
+            turn(actions, (tile * most + a) * horizon, most * horizon, turned, ACTIONS + a * HALF)
     bad = splat(_ZERO)
     if begin:
-        transpose(rows, SPENT * row + tile * most, most, turned, WIDTH * COSTS)
+        turn(rows, SPENT * row + tile * most, most, turned, COSTS)
     else:
         for a in range(agents):
             code = get_row(turned, NOW + a)
