@@ -1,7 +1,7 @@
 """Compiled code of the host as a step of a JAX program on CPUs, on XLA's own buffers.
 
-`jax.pure_callback` does the same with arrays that it makes of them and copies, which takes twice as long as the
-verifier's own work. The structures are those of XLA's foreign function interface (`xla/ffi/api/c_api.h`, which jaxlib
+`jax.pure_callback` does the same with arrays that it makes of them, and copies the results, which takes about as long
+as the verifier's own work. The structures are those of XLA's foreign function interface (`xla/ffi/api/c_api.h`, which jaxlib
 ships), a binary interface that XLA keeps to for at least a year; it refuses a version that it does not know.
 """
 
