@@ -161,21 +161,21 @@ def _picked_at_once(builder: Any, table: Any, index: Any) -> Any:
     return builder.call(_declared(builder, kind, "llvm.x86.avx2.pshuf.b"), [table, low])
 
 
-def _pick(at_once: bool | None) -> Any:
-    @intrinsic
-    def function(typing: Any, table: Any, indices: Any) -> Any:
-        def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            fast = _has(context, "avx2") if at_once is None else at_once
-            return (_picked_at_once if fast else _picked_by_halves)(builder, *given)
+def _by_instruction(feature: str, kind: Any, at_once: Callable[..., Any], without_it: Callable[..., Any]) -> Any:
+    """An operation on two values, as one instruction where the processor has it; and as it is compiled elsewhere."""
 
-        return BYTES(BYTES, BYTES), make
+    def made(chosen: Callable[[Any], Callable[..., Any]]) -> Any:
+        @intrinsic
+        def function(typing: Any, one: Any, other: Any) -> Any:
+            return kind(kind, kind), lambda context, builder, signature, given: chosen(context)(builder, *given)
 
-    return function
+        return function
+
+    return made(lambda context: at_once if _has(context, feature) else without_it), made(lambda context: without_it)
 
 
 # Byte `index` modulo 16 of a table of 16 bytes, which has to stand in both halves of a value.
-pick = _pick(None)
-pick_anywhere = _pick(False)  # as it is compiled for processors without such an instruction
+pick, pick_anywhere = _by_instruction("avx2", BYTES, _picked_at_once, _picked_by_halves)
 
 
 @intrinsic
@@ -217,21 +217,8 @@ def _deposited_at_once(builder: Any, bits: Any, mask: Any) -> Any:
     return builder.call(_declared(builder, kind, "llvm.x86.bmi.pdep.64"), [bits, mask])
 
 
-def _deposit(at_once: bool | None) -> Any:
-    @intrinsic
-    def function(typing: Any, bits: Any, mask: Any) -> Any:
-        def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            fast = _has(context, "bmi2") if at_once is None else at_once
-            return (_deposited_at_once if fast else _deposited_one_by_one)(builder, *given)
-
-        return types.uint64(types.uint64, types.uint64), make
-
-    return function
-
-
 # u64: the lowest bits, one after another, in the places of the bits of a mask.
-deposit = _deposit(None)
-deposit_anywhere = _deposit(False)  # as it is compiled for processors without such an instruction
+deposit, deposit_anywhere = _by_instruction("bmi2", types.uint64, _deposited_at_once, _deposited_one_by_one)
 
 
 plus, both, either = map(_binary, (ir.IRBuilder.add, ir.IRBuilder.and_, ir.IRBuilder.or_))

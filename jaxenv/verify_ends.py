@@ -52,14 +52,19 @@ _pass = njit(nogil=True)
 
 
 @_pass
-def see_arrivals(tile, agents, turned, ends, totals):  # type: ignore[no-untyped-def]
-    """Write the smallest agent that does not end on its goal, or 255, and the maximum and sum of the costs."""
+def see_arrivals(tile, agents, turned, ends, totals):
+    """Write the smallest agent that does not end on its goal, or 255, and the maximum and sum of the costs.
+
+    It is named alone and without a cell, until `name_offences` knows better.
+    """
     away, latest = splat(_NOBODY), splat(_ZERO)
     for a in range(agents - 1, -1, -1):
         away = choose(equal(get_row(turned, NOW + a), get_row(turned, GOAL + a)), away, splat(np.uint8(a)))
         latest = larger(latest, get_row(turned, COSTS + a))
     row = ends.shape[1]
     store(ends, FIRST * row + tile, away)
+    store(ends, SECOND * row + tile, splat(_NOBODY))
+    store(ends, CODE * row + tile, splat(_OUT))
     store(ends, LATEST * row + tile, latest)
     for k in range(WIDTH):
         totals[tile + k] = 0
@@ -69,16 +74,13 @@ def see_arrivals(tile, agents, turned, ends, totals):  # type: ignore[no-untyped
 
 
 @_pass
-def went_wrong(tile, ends):  # type: ignore[no-untyped-def]
-    """Whether one of the boards did; if not, says so of all."""
-    row = ends.shape[1]
-    store(ends, SECOND * row + tile, splat(_NOBODY))
-    store(ends, CODE * row + tile, splat(_OUT))
-    return top_bits(load(ends, FAILED * row + tile)) != 0
+def went_wrong(tile, ends):
+    """Whether one of the boards did."""
+    return top_bits(load(ends, FAILED * ends.shape[1] + tile)) != 0
 
 
 @_pass
-def name_offences(tile, agents, narrow, bits, free, maps, turned, ends):  # type: ignore[no-untyped-def]
+def name_offences(tile, agents, narrow, bits, free, maps, turned, ends):
     """Of boards that failed write the kinds of offence, the agents of the first kind, and the code of its cell.
 
     An agent off the map is where it was before, for the cell that is contested; all others are where they went.
@@ -123,7 +125,7 @@ def name_offences(tile, agents, narrow, bits, free, maps, turned, ends):  # type
 
 
 @_pass
-def write_verdicts(lo, hi, by_makespan, best, read, ends, totals, coordinates, found):  # type: ignore[no-untyped-def]
+def write_verdicts(lo, hi, by_makespan, best, read, ends, totals, coordinates, found):
     """Write the fields of `Verdicts` for boards `lo` to `hi`, the first ones of a block.
 
     In several loops, of which a compiler makes ones that take many boards at once.

@@ -20,7 +20,7 @@ from jaxenv.verify_walk import follow, keep, move_together
 
 
 @njit(nogil=True, forceinline=True)
-def _turn_tables(tables, tile, narrow, turned):  # type: ignore[no-untyped-def]
+def _turn_tables(tables, tile, narrow, turned):
     """The tables u64[K, 4] of 32 boards as u8[32, 32], the byte of a code first; half of it for a narrow map."""
     turn(tables, tile * WIDTH, WIDTH, turned, 0)
     if not narrow:
@@ -29,7 +29,7 @@ def _turn_tables(tables, tile, narrow, turned):  # type: ignore[no-untyped-def]
 
 # A part of the cached entry, which would else be this function compiled a second time.
 @njit(nogil=True, inline="always")
-def judge_boards(first_board, past_board, side, given, by_makespan, found):  # type: ignore[no-untyped-def]
+def judge_boards(first_board, past_board, side, given, by_makespan, found):
     """Write the verdicts of some boards.
 
     `given` are the fields of boards, plans and labels as `jaxenv.verify_host` puts them together, `found` those of

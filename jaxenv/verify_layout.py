@@ -60,7 +60,7 @@ def bit_of_byte() -> NDArray[np.uint8]:
 
 
 @njit(nogil=True, forceinline=True)
-def in_tables(tables, bits, codes, narrow):  # type: ignore[no-untyped-def]
+def in_tables(tables, bits, codes, narrow):
     """All ones in the bytes of codes that have their bits set, each in the table of its own board.
 
     Row b of `tables`, u8[32, 32], has byte b of the tables of 32 boards. A narrow map has less than 128 codes, and
@@ -76,17 +76,17 @@ def in_tables(tables, bits, codes, narrow):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, forceinline=True)
-def get_row(turned, row):  # type: ignore[no-untyped-def]
+def get_row(turned, row):
     """A row of u8[R, 32] as one value."""
     return load(turned, WIDTH * row)
 
 
 @njit(nogil=True, forceinline=True)
-def set_row(turned, row, value):  # type: ignore[no-untyped-def]
+def set_row(turned, row, value):
     store(turned, WIDTH * row, value)
 
 
 @njit(nogil=True)
-def turn(rows, offset, stride, turned, row):  # type: ignore[no-untyped-def]
+def turn(rows, offset, stride, turned, row):
     """Write 16 bytes each of 32 rows, `stride` bytes apart, into rows of `turned` from `row` on; compiled once."""
     transpose(rows, offset, stride, turned, WIDTH * row)

@@ -18,7 +18,7 @@ _pass = njit(nogil=True)
 
 
 @_inlined
-def _encode(cells, size, side, codes):  # type: ignore[no-untyped-def]
+def _encode(cells, size, side, codes):
     """Codes u8[K * A] of cells i32[K, A, 2] on maps of sizes u32[K * A]; `OUT` for what is not on the map."""
     flat = cells.reshape(-1)
     width = np.int32(side + 1)
@@ -29,7 +29,7 @@ def _encode(cells, size, side, codes):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def _has_unknown(actions, offset, horizon, lengths, k, n):  # type: ignore[no-untyped-def]
+def _has_unknown(actions, offset, horizon, lengths, k, n):
     """Whether there is an unknown action within the lists of board k, whose actions begin at a byte."""
     highest = splat(_ZERO)
     for word in range(n * horizon // WIDTH):
@@ -44,7 +44,7 @@ def _has_unknown(actions, offset, horizon, lengths, k, n):  # type: ignore[no-un
 
 
 @_pass
-def read_boards(side, horizon, boards, plans, actions, labels, followed, edges, size_of, odd, rows):  # type: ignore[no-untyped-def]
+def read_boards(side, horizon, boards, plans, actions, labels, followed, edges, size_of, odd, rows):
     """Write labels, who can be followed (all ones), sizes, and of each agent the codes of start and goal and the last
     step of its list (or -1). Actions are those of the block, flat.
 
@@ -92,7 +92,7 @@ def read_boards(side, horizon, boards, plans, actions, labels, followed, edges, 
 
 
 @_pass
-def find_free(holes, side, most, edges, on_map, parked, free, maps):  # type: ignore[no-untyped-def]
+def find_free(holes, side, most, edges, on_map, parked, free, maps):
     """Set the bits u64[K, 4] of the codes where an agent may be, and of those that are on the map.
 
     `holes` are those of the block, flat.

@@ -52,7 +52,7 @@ _pass = njit(nogil=True)
 
 
 @_inlined
-def _collisions(turned, agents):  # type: ignore[no-untyped-def]
+def _collisions(turned, agents):
     hits = splat(_ZERO)
     for i in range(agents):
         now_i, before_i = get_row(turned, NOW + i), get_row(turned, BEFORE + i)
@@ -64,7 +64,7 @@ def _collisions(turned, agents):  # type: ignore[no-untyped-def]
 
 
 @_pass
-def follow(tile, begin, actions, later, horizon, most, agents, narrow, followed, rows, moves, bits, free, turned, ends):  # type: ignore[no-untyped-def]
+def follow(tile, begin, actions, later, horizon, most, agents, narrow, followed, rows, moves, bits, free, turned, ends):
     """Let the 32 boards from `tile` on make up to 16 steps from step `begin` on. Their first 16 actions are at their
     place in `actions`, what follows in `later`.
 
@@ -137,7 +137,7 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, followed,
 
 
 @_inlined
-def keep(left, tile, survivors, kept, most, turned, rows):  # type: ignore[no-untyped-def]
+def keep(left, tile, survivors, kept, most, turned, rows):
     """Note boards that go on, a bit each, and where their agents are and what they cost so far."""
     while left:
         k = np.int64(zeros_below(left))
@@ -151,7 +151,7 @@ def keep(left, tile, survivors, kept, most, turned, rows):  # type: ignore[no-un
 
 
 @_pass
-def move_together(survivors, most, length, begin, actions, later, followed, who, free, maps, rows):  # type: ignore[no-untyped-def]
+def move_together(survivors, most, length, begin, actions, later, followed, who, free, maps, rows):
     """The rows of boards that go on to the first places, in their order; `length` bytes of actions for each."""
     for j in range(len(survivors)):
         k = survivors[j]

@@ -1,14 +1,15 @@
 """Compiled code of the host as a step of a JAX program on CPUs, on XLA's own buffers.
 
 `jax.pure_callback` does the same with arrays that it makes of them, and copies the results, which takes about as long
-as the verifier's own work. The structures are those of XLA's foreign function interface (`xla/ffi/api/c_api.h`, which jaxlib
-ships), a binary interface that XLA keeps to for at least a year; it refuses a version that it does not know.
+as the verifier's own work. The structures are those of XLA's foreign function interface (`xla/ffi/api/c_api.h`, which
+jaxlib ships), a binary interface that XLA keeps to for at least a year; it refuses a version that it does not know.
 """
 
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from math import prod
+from threading import Lock
 from typing import Any
 
 import jax
@@ -79,6 +80,7 @@ _memory = ctypes.pythonapi.PyMemoryView_FromMemory
 _memory.argtypes, _memory.restype = (c_void_p, ctypes.c_ssize_t, c_int), ctypes.py_object
 _HANDLER = ctypes.CFUNCTYPE(c_void_p, POINTER(_Frame))
 _handlers: dict[str, Any] = {}  # XLA calls them until the process ends
+_registering = Lock()  # two threads may trace at once
 
 
 def register(name: str, function: HostFunction) -> None:
@@ -86,8 +88,6 @@ def register(name: str, function: HostFunction) -> None:
 
     Registering a name again does nothing. An exception ends the program that called.
     """
-    if name in _handlers:
-        return
 
     def handle(pointer: Any) -> int | None:
         frame = pointer.contents
@@ -104,9 +104,11 @@ def register(name: str, function: HostFunction) -> None:
             return made
         return None
 
-    _handlers[name] = _HANDLER(handle)
-    capsule = jax.ffi.pycapsule(_handlers[name])  # type: ignore[no-untyped-call]
-    jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+    with _registering:
+        if name not in _handlers:
+            _handlers[name] = _HANDLER(handle)
+            capsule = jax.ffi.pycapsule(_handlers[name])  # type: ignore[no-untyped-call]
+            jax.ffi.register_ffi_target(name, capsule, platform="cpu")
 
 
 def _arrays(buffers: _Buffers, flags: int) -> list[NDArray[Any]]:
