@@ -121,9 +121,9 @@ def _check(instances: Instances, solutions: Solutions, plans: Plans) -> None:
                     f"{batch}.{name} has the shape {value.shape}, not [{', '.join(axes)}] with {known}"
                 )
     size, agents, longest = lengths["S"], lengths["A"], lengths["T"]
-    if size > lanes.MAX_SIZE or agents > _MAX_AGENTS:
+    if not (0 < size <= lanes.MAX_SIZE and 0 < agents <= _MAX_AGENTS):
         raise InstanceError(
-            f"the verifier takes maps up to {lanes.MAX_SIZE} and {_MAX_AGENTS} agents; got {size} and {agents}"
+            f"the verifier takes maps up to {lanes.MAX_SIZE} and 1 to {_MAX_AGENTS} agents; got {size} and {agents}"
         )
     if longest > HORIZONS[-1]:
         raise InstanceError(f"plans have {longest} steps; the verifier takes at most {HORIZONS[-1]}")

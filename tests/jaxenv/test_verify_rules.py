@@ -234,6 +234,10 @@ def test_arguments_that_do_not_go_together_are_refused():
         jaxenv.verify(instances, known(2), plans)
     with pytest.raises(InstanceError, match="do not go together"):
         jaxenv.verify(instances, known(1), jaxenv.make_plans([[[RIGHT]], [[RIGHT]]]))
+    nobody = instances.replace(starts=np.zeros((1, 0, 2), np.int32), goals=np.zeros((1, 0, 2), np.int32))
+    with pytest.raises(InstanceError, match="1 to 15 agents; got 10 and 0"):
+        no_lists = plans.replace(actions=np.zeros((1, 0, 32), np.int8), lengths=np.zeros((1, 0), np.int32))
+        jaxenv.verify(nobody, known(1), no_lists)
     with pytest.raises(InstanceError, match="129 steps"):
         jaxenv.verify(instances, known(1), plans.replace(actions=np.zeros((1, 5, HORIZONS[-1] + 1), np.int8)))
     with pytest.raises(JaxenvError, match="'cost' is unknown"):
