@@ -62,8 +62,9 @@ def run_step(
             for line in _lines(child.stdout, on_tick):
                 message = _message(line)
                 if message is None:
-                    out.write(line)
-                    out.flush()
+                    if line != b"\n":  # what stands before every message
+                        out.write(line)
+                        out.flush()
                 elif "progress" in message:
                     on_progress(message["progress"])
                 else:

@@ -38,7 +38,7 @@ def read_job() -> dict[str, Any]:
 
 def report_progress(done: int, total: int, **numbers: float) -> None:
     """Tell the driver how far this step is; the numbers (a loss, a rate) stand beside the bar."""
-    print(json.dumps({"progress": {"done": done, "total": total, **numbers}}), flush=True)
+    _tell({"progress": {"done": done, "total": total, **numbers}})
 
 
 def log_metrics(path: str | os.PathLike[str], **row: Any) -> None:
@@ -86,5 +86,15 @@ def explain(error: BaseException) -> str | None:
 def _report_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     line = explain(error)
     if line is not None:
-        print(json.dumps({"error": line}), flush=True)
+        _tell({"error": line})
     traceback.print_exception(kind, error, trace)
+
+
+def _tell(message: dict[str, Any]) -> None:
+    """One message to the driver, in one write and from the start of a line.
+
+    The processes of one step share the pipe, and `print` writes the end of a line apart when output is unbuffered:
+    two that fail at once would tell the driver neither's error.
+    """
+    sys.stdout.write(f"\n{json.dumps(message)}\n")
+    sys.stdout.flush()

@@ -2,11 +2,15 @@
 
 import errno
 import json
+import socket
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from experiments.errors import StepError
+from experiments.process import environment
 from experiments.stepio import explain, log_metrics, write_json, write_text
 from jaxenv.errors import GenerationError
 
@@ -52,3 +56,29 @@ def test_what_the_user_can_mend_is_one_line(error, said):
 @pytest.mark.parametrize("error", [RuntimeError("x"), FileNotFoundError(errno.ENOENT, "x"), ValueError("x")])
 def test_a_fault_of_the_program_keeps_its_traceback(error):
     assert explain(error) is None
+
+
+def test_a_message_to_the_driver_is_one_write_that_begins_a_line(tmp_path):
+    job = tmp_path / "job.json"
+    job.write_text("{}")
+    step = (
+        "from experiments.errors import StepError\n"
+        "from experiments.stepio import read_job, report_progress\n"
+        "read_job(); report_progress(1, 2, loss=0.5); print('words'); raise StepError('thin ice')"
+    )
+    # Of such a socket every write is read apart, as the driver may read them between those of another process.
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with ours, theirs:
+        subprocess.run(
+            [sys.executable, "-c", step, str(job)], stdout=theirs, stderr=subprocess.DEVNULL, env=environment(1)
+        )
+        ours.setblocking(False)
+        writes = []
+        while len(writes) < 10:
+            try:
+                writes.append(ours.recv(1 << 16).decode())
+            except BlockingIOError:
+                break
+    messages = [json.loads(text) for text in writes if "{" in text]
+    assert messages == [{"progress": {"done": 1, "total": 2, "loss": 0.5}}, {"error": "thin ice"}]
+    assert all(text[0] == text[-1] == "\n" for text in writes if "{" in text)
