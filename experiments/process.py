@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from experiments.errors import StepError
 
 SOURCE = Path(__file__).resolve().parent.parent
 _TICK = 0.25
+# The last line of a traceback, which torch begins with the rank.
+_EXCEPTION = re.compile(r"(?:\[rank\d+\]: )?((?:\w+\.)*\w+(?:Error|Exception|Interrupt): \S.*)")
 
 
 @dataclass(frozen=True)
@@ -158,5 +161,8 @@ def _how_it_ended(module: str, code: int, log: Path) -> str:
     if code == -signal.SIGKILL:
         return f"the step {step} was killed, perhaps for its memory; its log is {log}"
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
-    last = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-    return f"the step {step} {how} ({last.strip()[:200]}); its log is {log}"
+    words = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    # After the error of one of several processes comes their launcher's summary, which does not say it.
+    errors = [found[1] for line in words if (found := _EXCEPTION.match(line))]
+    last = (errors or words or ["it said nothing"])[-1]
+    return f"the step {step} {how} ({last[:200]}); its log is {log}"

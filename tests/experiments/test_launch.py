@@ -11,7 +11,8 @@ from accelerate.commands.config.config_args import load_config_from_file
 from accelerate.utils import DistributedType
 
 from experiments.blocks import LAUNCHES
-from experiments.process import SOURCE
+from experiments.errors import StepError
+from experiments.process import SOURCE, run_step
 from experiments.recipe import load
 
 KINDS = {
@@ -58,6 +59,14 @@ def test_a_process_of_a_training_ends_with_the_launcher_even_when_that_is_killed
     while _runs(worker):
         assert time.monotonic() < deadline, "the worker outlived its launcher"
         time.sleep(0.05)
+
+
+def test_the_fault_of_one_of_several_processes_is_told_and_not_their_launchers_summary(tmp_path, monkeypatch):
+    (tmp_path / "faulty.py").write_text("raise RuntimeError('thin ice')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(StepError, match=r"\(RuntimeError: thin ice\); its log is") as caught:
+        run_step("faulty", tmp_path / "job", tmp_path / "log", threads=1, launch={"config": "ddp", "processes": 2})
+    assert "\n" not in str(caught.value)
 
 
 def _runs(process):
