@@ -75,20 +75,6 @@ def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
 
 
 @intrinsic
-def fetch(typing: Any, array: Any, offset: Any) -> Any:
-    """Ask for the cache line with byte `offset` of an array, which need not have it."""
-
-    def make(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = builder.bitcast(_place(context, builder, signature.args[0], *given), _BYTE.as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), (_BYTE.as_pointer(), _WORD, _WORD, _WORD))
-        ask = _declared(builder, kind, "llvm.prefetch.p0")
-        builder.call(ask, [place, *(ir.Constant(_WORD, how) for how in (0, 2, 1))])  # to read, near, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), make
-
-
-@intrinsic
 def transpose(typing: Any, array: Any, offset: Any, stride: Any, into: Any, place: Any) -> Any:
     """From 32 rows of 16 bytes, `stride` apart, make 16 rows of 32 bytes one after another, from byte `place` on.
 

@@ -18,6 +18,7 @@ from jaxenv.verify_layout import (
     FIRST,
     GOAL,
     KINDS,
+    LABEL,
     LATEST,
     NOW,
     OFF,
@@ -30,19 +31,19 @@ from jaxenv.verify_layout import (
 
 _OUT, _ZERO, _ALL = np.uint8(OUT), np.uint8(0), np.uint8(255)
 _NOBODY = np.uint8(255)  # as i8 it is -1
-_READ, _OFF_MAP, _HOLE, _VERTEX, _SWAP, _GOAL, _SUBOPTIMAL, _OPTIMAL, _FAULT = (
+_READ, _OFF_MAP, _GOAL, _SUBOPTIMAL, _OPTIMAL, _FAULT = (
     np.int32(label)
     for label in (
         Label.READ,
         Label.OFF_MAP,
-        Label.HOLE,
-        Label.VERTEX_CONFLICT,
-        Label.SWAP_CONFLICT,
         Label.GOAL_NOT_REACHED,
         Label.SUBOPTIMAL,
         Label.OPTIMAL,
         Label.SOLVER_FAULT,
     )
+)
+_LEFT, _FELL, _MET, _SWAPPED = (
+    np.uint8(label) for label in (Label.OFF_MAP, Label.HOLE, Label.VERTEX_CONFLICT, Label.SWAP_CONFLICT)
 )
 _CERTIFIED, _UNSOLVABLE = int(Status.OPTIMAL), int(Status.UNSOLVABLE)
 # The kinds of offence as bits, in the order of their labels.
@@ -52,17 +53,18 @@ _pass = njit(nogil=True)
 
 
 @_pass
-def see_arrivals(tile, agents, turned, ends, totals):
+def see_arrivals(tile, agents, followed, turned, ends, totals):
     """Write the smallest agent that does not end on its goal, or 255, and the maximum and sum of the costs.
 
-    It is named alone and without a cell, until `name_offences` knows better.
+    It is named alone and without a cell, until `name_offences` knows better; of boards that nobody follows, no agent.
     """
     away, latest = splat(_NOBODY), splat(_ZERO)
     for a in range(agents - 1, -1, -1):
         away = choose(equal(get_row(turned, NOW + a), get_row(turned, GOAL + a)), away, splat(np.uint8(a)))
         latest = larger(latest, get_row(turned, COSTS + a))
     row = ends.shape[1]
-    store(ends, FIRST * row + tile, away)
+    store(ends, LABEL * row + tile, splat(_ZERO))
+    store(ends, FIRST * row + tile, choose(load(followed, tile), away, splat(_NOBODY)))
     store(ends, SECOND * row + tile, splat(_NOBODY))
     store(ends, CODE * row + tile, splat(_OUT))
     store(ends, LATEST * row + tile, latest)
@@ -118,6 +120,8 @@ def name_offences(tile, agents, narrow, bits, free, maps, turned, ends):
     wrong = load(ends, FAILED * row + tile)
     offences = either(both(off_any, splat(_OFF)), both(hole_any, splat(_IN_HOLE)))
     offences = either(offences, either(both(meet_any, splat(_MEET)), both(swap_any, splat(_EXCHANGE))))
+    label = choose(hole_any, splat(_FELL), choose(meet_any, splat(_MET), splat(_SWAPPED)))
+    store(ends, LABEL * row + tile, both(wrong, choose(off_any, splat(_LEFT), label)))
     store(ends, KINDS * row + tile, offences)
     store(ends, FIRST * row + tile, choose(wrong, one, load(ends, FIRST * row + tile)))
     store(ends, SECOND * row + tile, choose(wrong, other, splat(_NOBODY)))
@@ -125,19 +129,20 @@ def name_offences(tile, agents, narrow, bits, free, maps, turned, ends):
 
 
 @_pass
-def write_verdicts(lo, hi, by_makespan, best, read, ends, totals, coordinates, found):
+def write_verdicts(lo, hi, side, by_makespan, best, read, ends, totals, found):
     """Write the fields of `Verdicts` for boards `lo` to `hi`, the first ones of a block.
 
-    In several loops, of which a compiler makes ones that take many boards at once.
+    In loops without branches, of which a compiler makes ones that take many boards at once.
     """
     status, best_sum, best_makespan = best[0][lo:hi], best[1][lo:hi], best[2][lo:hi]
     labels, flags, valid, optimal, sum_of_costs, makespan, gap, steps, pairs, cells = found
     labels, flags, valid, optimal = labels[lo:hi], flags[lo:hi], valid[lo:hi], optimal[lo:hi]
     sum_of_costs, makespan, gap, steps = sum_of_costs[lo:hi], makespan[lo:hi], gap[lo:hi], steps[lo:hi]
-    pairs, cells = pairs[lo:hi], cells[lo:hi]
+    pairs, cells = pairs[2 * lo : 2 * hi], cells[2 * lo : 2 * hi]
     for k in range(hi - lo):
         total, latest = totals[k], np.int32(ends[LATEST, k])
-        is_valid = (read[k] == _READ) & (ends[FAILED, k] == 0) & (ends[FIRST, k] == _NOBODY)
+        was_read = read[k] == _READ
+        is_valid = was_read & (ends[LABEL, k] == 0) & (ends[FIRST, k] == _NOBODY)
         known = is_valid & (status[k] == _CERTIFIED)
         cost, optimum = (latest, best_makespan[k]) if by_makespan else (total, best_sum[k])
         cheaper = (total < best_sum[k]) | (latest < best_makespan[k])
@@ -149,26 +154,23 @@ def write_verdicts(lo, hi, by_makespan, best, read, ends, totals, coordinates, f
         makespan[k] = latest if is_valid else np.int32(-1)
         excess = np.float32(np.int32(cost - optimum)) / np.float32(max(optimum, np.int32(1)))
         gap[k] = excess if known else np.float32(np.nan)
+        steps[k] = np.int32(np.int8(ends[STEP, k]))
+        offence = np.int32(ends[LABEL, k])
         ended_well = _OPTIMAL if best_found else _SUBOPTIMAL
-        labels[k] = ended_well if is_valid else _GOAL
-        flags[k] = (np.uint32(1 << _FAULT) if fault else np.uint32(0)) if is_valid else np.uint32(1 << _GOAL)
+        ended = ended_well if is_valid else _GOAL
+        followed = offence if offence else ended
+        labels[k] = followed if was_read else read[k]
+        kinds = np.uint32(ends[KINDS, k]) << np.uint32(_OFF_MAP)
+        missed = np.uint32(ended == _GOAL) << np.uint32(_GOAL)
+        seen = kinds if offence else missed | np.uint32(fault) << np.uint32(_FAULT)
+        said = np.uint32(1) << np.uint32(read[k] & 31)
+        flags[k] = seen if was_read else said if 0 <= read[k] < 32 else np.uint32(0)
+    width = np.int32(side + 1)
+    inverse = np.int32((1 << 16) // width + 1)  # exact for a byte
     for k in range(hi - lo):
-        wrong = (read[k] == _READ) & (ends[FAILED, k] != 0)
-        kinds = np.uint32(ends[KINDS, k])
-        label = _OFF_MAP if kinds & _OFF else _HOLE if kinds & _IN_HOLE else _VERTEX if kinds & _MEET else _SWAP
-        labels[k] = label if wrong else labels[k]
-        flags[k] = kinds << np.uint32(_OFF_MAP) if wrong else flags[k]
-        steps[k] = np.int32(ends[STEP, k]) if wrong else np.int32(-1)
-    for k in range(hi - lo):
-        place = ends[CODE, k]
-        pairs[k, 0] = np.int32(np.int8(ends[FIRST, k]))
-        pairs[k, 1] = np.int32(np.int8(ends[SECOND, k]))
-        cells[k, 0] = coordinates[0, place]
-        cells[k, 1] = coordinates[1, place]
-    for k in range(hi - lo):
-        if read[k] != _READ:
-            labels[k] = read[k]
-            flags[k] = np.uint32(1) << np.uint32(read[k]) if 0 <= read[k] < 32 else np.uint32(0)
-            steps[k] = -1
-            pairs[k] = -1
-            cells[k] = -1
+        pairs[2 * k] = np.int32(np.int8(ends[FIRST, k]))
+        pairs[2 * k + 1] = np.int32(np.int8(ends[SECOND, k]))
+        code = np.int32(ends[CODE, k])
+        row = np.int32((code * inverse) >> 16)
+        cells[2 * k] = row if code != OUT else np.int32(-1)
+        cells[2 * k + 1] = np.int32(code - row * width) if code != OUT else np.int32(-1)

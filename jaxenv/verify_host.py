@@ -1,6 +1,7 @@
 """The verifier on the host: blocks of plans, straight on the arrays of a JAX program, on all cores."""
 
 from functools import cache, partial
+from math import prod
 from typing import Any
 
 import jax
@@ -9,15 +10,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from jaxenv.bytelanes import WIDTH
 from jaxenv.compiled import fingerprint
 from jaxenv.threads import for_each
 from jaxenv.types import Instances, Optima, Plans, Solutions, Verdicts
 from jaxenv.verify_kernel import judge_boards
-from jaxenv.verify_layout import BLOCK, bit_of_byte, cells_by_size, coordinates, moves, parked_codes
+from jaxenv.verify_layout import bit_of_byte, cells_by_size, moves, parked_codes
+from jaxenv.xla_buffers import flat, shape
 from jaxenv.xla_call import register
 
 _PART = 4096  # boards; what a thread takes at once, and the fewest that are worth a second thread
+_HOLES, _ACTIONS = 2, 5  # of the buffers that are given
 _RESULTS = {
     "label": (np.int32, ()),
     "flags": (np.uint32, ()),
@@ -50,62 +52,51 @@ def host_verify(instances: Instances, optima: Optima | Solutions, plans: Plans, 
     return Verdicts(**dict(zip(_RESULTS, found, strict=True)))
 
 
-def _judge(given: list[NDArray[Any]], found: list[NDArray[Any]], by_makespan: bool) -> None:
-    """Fill the arrays of `_RESULTS`. All arrays have axes for boards first, more than one under `vmap`."""
-    axes = given[0].ndim
-    if axes > 1:
-        given, found = ([field.reshape(-1, *field.shape[axes:]) for field in fields] for fields in (given, found))
-    size, num_agents, holes, starts, goals, actions, lengths, outcome, *best = given
-    boards, most, horizon = actions.shape
-    side = holes.shape[-1]
-    # What is read at once may end after the arrays do: of the last blocks there is a copy with room behind it.
-    last_boards = max(-(-boards // BLOCK) - 2, 0) * BLOCK
-    ends = (
-        last_boards,
-        _with_room(holes[last_boards:], 2 * WIDTH),
-        _with_room(actions[last_boards:], WIDTH * most * horizon),
-    )
-    everything = (
-        (size, num_agents, holes.reshape(-1), starts, goals),
-        (actions.reshape(-1), lengths, outcome),
-        tuple(best),
-        ends,
-        _tables(side, most),
-    )
+def _judge(given: int, found: int, by_makespan: bool) -> None:
+    """Fill the buffers of `_RESULTS`. All have axes for boards first, more than one under `vmap`."""
+    *axes, most, horizon = shape(given, _ACTIONS)
+    boards, side = prod(axes), shape(given, _HOLES)[-1]
+    everything = boards, (side, most, horizon), given, found, by_makespan, _tables(side, most)
 
     def judge(first: int) -> None:
-        made_from = _entry(first, min(first + _PART, boards), side, everything, by_makespan, tuple(found))
-        if made_from != _FINGERPRINT:
+        if _entry(first, min(first + _PART, boards), *everything) != _FINGERPRINT:
             raise RuntimeError("the verifier's compiled code is stale; delete jaxenv/__pycache__")
 
     for_each(judge, range(0, boards, _PART), numba.get_num_threads())
 
 
-def _with_room(field: NDArray[Any], room: int) -> NDArray[Any]:
-    longer = np.empty(field.size + room, field.dtype)
-    longer[: field.size] = field.reshape(-1)
-    longer[field.size :] = 0
-    return _read_only(longer)
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """As the arrays that are given: numba compiles once more for others."""
-    array.flags.writeable = False
-    return array
-
-
 @cache
 def _tables(side: int, agents: int) -> tuple[NDArray[Any], ...]:
-    tables = coordinates(side), cells_by_size(side), parked_codes(side, agents), moves(side), bit_of_byte()
-    return tuple(_read_only(table) for table in tables)
+    return cells_by_size(side), parked_codes(side, agents), moves(side), bit_of_byte()
 
 
 def _cached_entry(made_from: int) -> Any:
     """The compiled entry, cached as `jaxenv.compiled` says."""
 
     @njit(cache=True, nogil=True)
-    def entry(first_board, past_board, side, given, by_makespan, found):  # type: ignore[no-untyped-def]
-        judge_boards(first_board, past_board, side, given, by_makespan, found)
+    def entry(first_board, past_board, all_boards, shape, given, found, by_makespan, tables):  # type: ignore[no-untyped-def]
+        boards = (
+            flat(given, 0, np.int32),
+            flat(given, 1, np.int32),
+            flat(given, _HOLES, np.uint8),
+            flat(given, 3, np.int32),
+            flat(given, 4, np.int32),
+        )
+        plans = flat(given, _ACTIONS, np.uint8), flat(given, 6, np.int32), flat(given, 7, np.int32)
+        best = flat(given, 8, np.int32), flat(given, 9, np.int32), flat(given, 10, np.int32)
+        verdicts = (
+            flat(found, 0, np.int32),
+            flat(found, 1, np.uint32),
+            flat(found, 2, np.bool_),
+            flat(found, 3, np.bool_),
+            flat(found, 4, np.int32),
+            flat(found, 5, np.int32),
+            flat(found, 6, np.float32),
+            flat(found, 7, np.int32),
+            flat(found, 8, np.int32),
+            flat(found, 9, np.int32),
+        )
+        judge_boards(first_board, past_board, all_boards, shape, boards, plans, best, by_makespan, verdicts, tables)
         return made_from
 
     return entry
@@ -113,7 +104,7 @@ def _cached_entry(made_from: int) -> Any:
 
 _SOURCES = (
     *("bytelanes", "lanes", "types"),
-    *("verify_ends", "verify_host", "verify_kernel", "verify_layout", "verify_read", "verify_walk"),
+    *("verify_ends", "verify_host", "verify_kernel", "verify_layout", "verify_read", "verify_walk", "xla_buffers"),
 )
 _FINGERPRINT = fingerprint(_SOURCES)
 _entry = _cached_entry(_FINGERPRINT)

@@ -15,7 +15,7 @@ from numba import njit
 from jaxenv.bytelanes import HALF, WIDTH
 from jaxenv.verify_ends import name_offences, see_arrivals, went_wrong, write_verdicts
 from jaxenv.verify_layout import ACTIONS, AGENT_ROWS, BLOCK, ENDS, turn
-from jaxenv.verify_read import find_free, read_boards
+from jaxenv.verify_read import find_free, read_actions, read_boards
 from jaxenv.verify_walk import follow, keep, move_together
 
 
@@ -29,28 +29,29 @@ def _turn_tables(tables, tile, narrow, turned):
 
 # A part of the cached entry, which would else be this function compiled a second time.
 @njit(nogil=True, inline="always")
-def judge_boards(first_board, past_board, side, given, by_makespan, found):
-    """Write the verdicts of some boards.
+def judge_boards(first_board, past_board, all_boards, shape, boards, plans, best, by_makespan, found, tables):
+    """Write the verdicts of some of all boards.
 
-    `given` are the fields of boards, plans and labels as `jaxenv.verify_host` puts them together, `found` those of
-    `Verdicts` in their order.
+    All arrays are flat: those of `Instances`, `Plans` and `Optima` that are given, and of `Verdicts` to fill. `shape`
+    are side of the maps, agents and steps; `tables` those of `jaxenv.verify_layout`.
     """
-    boards, plans, best, ends, tables = given
+    side, most, horizon = shape
     size, num_agents, holes, starts, goals = boards
     actions, lengths, outcomes = plans
-    last_boards, last_holes, last_actions = ends
-    coordinates, on_map, parked, moves, bits = tables
-    most, area = lengths.shape[1], side * side
-    horizon = len(actions) // lengths.size
-    length = most * horizon
+    on_map, parked, moves, bits = tables
+    area, length = side * side, most * horizon
     narrow = (side + 1) ** 2 + most <= 128  # agents that a board lacks have codes beyond its map
+    # What is read at once may end after the arrays do: the last blocks are copied to where there is room behind them.
+    last_boards = (-(-all_boards // BLOCK) - 2) * BLOCK
+    room = BLOCK if past_board > last_boards else 0
+    roomy_holes = np.zeros(room * area + 2 * WIDTH, np.uint8)
+    roomy_actions = np.zeros(room * length, np.uint8)
     labels = np.empty(BLOCK, np.int32)
     edges = np.empty(BLOCK, np.int64)
     who = np.empty(BLOCK, np.int64)
     survivors = np.empty(BLOCK, np.int64)
     size_of = np.empty(BLOCK * most, np.uint32)
     followed = np.zeros(BLOCK, np.uint8)
-    odd = np.empty(BLOCK * most, np.bool_)
     rows = np.zeros((AGENT_ROWS, BLOCK * most + HALF), np.uint8)
     later = np.zeros(BLOCK * length, np.uint8)
     free = np.zeros((BLOCK, 4), np.uint64)
@@ -68,27 +69,23 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):
         if lo < last_boards:
             block_holes, block_actions = holes[lo * area :], actions[lo * length :]
         else:
-            first = lo - last_boards
-            block_holes, block_actions = last_holes[first * area :], last_actions[first * length :]
-        agents = read_boards(
-            side,
-            horizon,
-            (size[lo:hi], num_agents[lo:hi], starts[lo:hi], goals[lo:hi]),
-            (lengths[lo:hi], outcomes[lo:hi]),
-            block_actions,
-            labels,
-            followed,
-            edges,
-            size_of,
-            odd,
-            rows,
-        )
+            block_holes, block_actions = roomy_holes, roomy_actions
+            block_holes[: count * area] = holes[lo * area : hi * area]
+            block_actions[: count * length] = actions[lo * length : hi * length]
+        cells = slice(lo * most * 2, hi * most * 2)
+        block = size[lo:hi], num_agents[lo:hi], starts[cells], goals[cells]
+        lists = lengths[lo * most : hi * most], outcomes[lo:hi]
+        agents = read_boards(shape, block, lists, labels, followed, edges, size_of, rows)
         find_free(block_holes, side, most, edges[:count], on_map, parked, free, maps)
+        for k in range(count):
+            who[k] = k
         for begin in range(0, horizon, HALF):
             followed[count:] = 0
             kept = 0
             ended, sums = (part, part_totals) if begin else (results, totals)
             for tile in range(0, count, WIDTH):
+                if not begin:
+                    read_actions(tile, shape, block[1], lists[0], block_actions, labels, followed)
                 _turn_tables(free, tile, narrow, free_tile)
                 left = follow(
                     tile,
@@ -107,20 +104,18 @@ def judge_boards(first_board, past_board, side, given, by_makespan, found):
                     turned,
                     ended,
                 )
-                see_arrivals(tile, agents, turned, ended, sums)
+                see_arrivals(tile, agents, followed, turned, ended, sums)
                 if went_wrong(tile, ended):
                     _turn_tables(maps, tile, narrow, map_tile)
                     name_offences(tile, agents, narrow, bits, free_tile, map_tile, turned, ended)
                 kept = keep(left, tile, survivors, kept, most, turned, rows)
-            for j in range(count):
-                if begin:
+            if begin:
+                for j in range(count):
                     for row in range(ENDS):
                         results[row, who[j]] = part[row, j]
                     totals[who[j]] = part_totals[j]
-                else:
-                    who[j] = j
             if not kept:
                 break
             move_together(survivors[:kept], most, length, begin, block_actions, later, followed, who, free, maps, rows)
             count = kept
-        write_verdicts(lo, hi, by_makespan, best, labels, results, totals, coordinates, found)
+        write_verdicts(lo, hi, side, by_makespan, best, labels, results, totals, found)

@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from jaxenv.bytelanes import HALF, WIDTH, both, byte_of_16, choose, equal, load, pick, splat, store, transpose
-from jaxenv.lanes import OUT, parked
+from jaxenv.lanes import parked
 from jaxenv.types import Action
 
 BLOCK = 512  # boards; what is kept of them between the loops stays in the nearest cache
@@ -17,18 +17,11 @@ BLOCK = 512  # boards; what is kept of them between the loops stays in the neare
 AT, TO, UNTIL, SPENT = range(AGENT_ROWS := 4)
 # Of 32 boards while they move, u8[ACTIONS + 16 * A, 32], each for 16 agents; then for each agent 16 actions.
 NOW, BEFORE, GOAL, LAST, COSTS, AFTER_OFFENCE, BEFORE_OFFENCE, OFF, ACTIONS = range(0, 9 * HALF, HALF)
-# What becomes of boards, u8[ENDS, K]: whether one went wrong (all ones), the step, the kinds of offence, the agents
-# that are named, the code of the cell, and the latest arrival.
-FAILED, STEP, KINDS, FIRST, SECOND, CODE, LATEST = range(ENDS := 7)
+# What becomes of boards, u8[ENDS, K]: whether one went wrong (all ones), at which step (else 255), the label of that,
+# all kinds of offence, the agents that are named (255 is nobody), the code of the cell, and the latest arrival.
+FAILED, STEP, LABEL, KINDS, FIRST, SECOND, CODE, LATEST = range(ENDS := 8)
 
 _ZERO = np.uint8(0)
-
-
-def coordinates(side: int) -> NDArray[np.int32]:
-    """i32[2, 256]; row and column of every code, -1 for `OUT`."""
-    places = np.stack(np.divmod(np.arange(256), side + 1)).astype(np.int32)
-    places[:, OUT] = -1
-    return places
 
 
 def cells_by_size(side: int) -> NDArray[np.uint64]:

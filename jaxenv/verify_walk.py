@@ -46,6 +46,7 @@ from jaxenv.verify_layout import (
 )
 
 _OUT, _ZERO, _ONE, _ALL = (np.uint8(byte) for byte in (OUT, 0, 1, 255))
+_NEVER = np.uint8(255)  # as i8 it is -1
 
 _inlined = njit(nogil=True, forceinline=True)
 _pass = njit(nogil=True)
@@ -93,7 +94,7 @@ def follow(tile, begin, actions, later, horizon, most, agents, narrow, followed,
             # Whoever starts off the map is off it, wherever its actions lead.
             bad = either(bad, equal(code, splat(_OUT)))
     move, bit = load(moves, 0), load(bits, 0)
-    wrong, when = splat(_ZERO), splat(_ZERO)
+    wrong, when = splat(_ZERO), splat(_NEVER)
     last_of_all = splat(_ZERO)
     for a in range(agents):
         last_of_all = larger_signed(last_of_all, get_row(turned, LAST + a))

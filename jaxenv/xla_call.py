@@ -7,34 +7,19 @@ jaxlib ships), a binary interface that XLA keeps to for at least a year; it refu
 
 import ctypes
 from collections.abc import Callable
-from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
-from math import prod
+from ctypes import POINTER, Structure, c_char_p, c_int, c_size_t, c_void_p
 from threading import Lock
 from typing import Any
 
 import jax
-import numpy as np
-from numpy.typing import NDArray
 
-HostFunction = Callable[[list[NDArray[Any]], list[NDArray[Any]]], None]
+from jaxenv.xla_buffers import words
 
 _VERSION = 0, 3  # of the interface
 _METADATA = 1
 _INTERNAL = 13  # the code of an internal error
-_DTYPES = {
-    code: np.dtype(kind)
-    for code, kind in ((1, np.bool_), (2, np.int8), (4, np.int32), (6, np.uint8), (8, np.uint32), (11, np.float32))
-}
-
-
-class _Buffers(Structure):
-    _fields_ = (
-        ("struct_size", c_size_t),
-        ("extension", c_void_p),
-        ("size", c_int64),
-        ("types", c_void_p),
-        ("buffers", c_void_p),
-    )
+# Where things stand in the structure of a call, in words. Word for word, because `Structure` takes ten times as long.
+_EXTENSION, _API, _GIVEN, _FOUND, _FRAME = 1, 2, 9, 14, 15
 
 
 class _Version(Structure):
@@ -63,44 +48,33 @@ class _Api(Structure):
     )
 
 
-class _Frame(Structure):
-    _fields_ = (
-        ("struct_size", c_size_t),
-        ("extension", POINTER(_Extension)),
-        ("api", POINTER(_Api)),
-        ("context", c_void_p),
-        ("stage", c_int),
-        ("given", _Buffers),
-        ("found", _Buffers),
-    )
-
-
-_READ, _WRITE = 0x100, 0x200
-_memory = ctypes.pythonapi.PyMemoryView_FromMemory
-_memory.argtypes, _memory.restype = (c_void_p, ctypes.c_ssize_t, c_int), ctypes.py_object
-_HANDLER = ctypes.CFUNCTYPE(c_void_p, POINTER(_Frame))
+_HANDLER = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 _handlers: dict[str, Any] = {}  # XLA calls them until the process ends
 _registering = Lock()  # two threads may trace at once
 
 
-def register(name: str, function: HostFunction) -> None:
-    """Let `jax.ffi.ffi_call(name, ...)` call a function on CPUs with the arrays given, read-only, and those to fill.
+def register(name: str, function: Callable[[int, int], None]) -> None:
+    """Let `jax.ffi.ffi_call(name, ...)` call a function on CPUs with the buffers given, which it must not change, and
+    those to fill; `jaxenv.xla_buffers` reads them.
 
     Registering a name again does nothing. An exception ends the program that called.
     """
 
-    def handle(pointer: Any) -> int | None:
-        frame = pointer.contents
-        if frame.extension and frame.extension.contents.kind == _METADATA:
-            version, theirs = frame.extension.contents.metadata.contents.version, frame.api.contents.version
-            version.major, version.minor = min(_VERSION, (theirs.major, theirs.minor))
-            return None
+    def handle(address: int) -> int | None:
+        frame = words(address, _FRAME)
+        api = _Api.from_address(frame[_API])
+        if frame[_EXTENSION]:
+            extension = _Extension.from_address(frame[_EXTENSION])
+            if extension.kind == _METADATA:
+                version, theirs = extension.metadata.contents.version, api.version
+                version.major, version.minor = min(_VERSION, (theirs.major, theirs.minor))
+                return None
         try:
-            function(_arrays(frame.given, _READ), _arrays(frame.found, _WRITE))
+            function(frame[_GIVEN], frame[_FOUND])
         except BaseException as error:  # nothing may leave a function that C++ calls
             message = f"{name}: {type(error).__name__}: {error}".encode()
             wrong = _Error(ctypes.sizeof(_Error), None, message, _INTERNAL)
-            made: int | None = frame.api.contents.create_error(ctypes.byref(wrong))
+            made: int | None = api.create_error(ctypes.byref(wrong))
             return made
         return None
 
@@ -109,20 +83,3 @@ def register(name: str, function: HostFunction) -> None:
             _handlers[name] = _HANDLER(handle)
             capsule = jax.ffi.pycapsule(_handlers[name])  # type: ignore[no-untyped-call]
             jax.ffi.register_ffi_target(name, capsule, platform="cpu")
-
-
-def _arrays(buffers: _Buffers, flags: int) -> list[NDArray[Any]]:
-    """Views of the buffers. Word for word, because `Structure` takes ten times as long."""
-    views = []
-    for address in _words(buffers.buffers, buffers.size):
-        _, _, kind, data, rank, dims = _words(address, 6)  # of a structure: its size, extensions, dtype, and so on
-        shape, dtype = _words(dims, rank), _DTYPES[kind & 0xFFFFFFFF]
-        size = prod(shape) * dtype.itemsize
-        views.append(
-            np.frombuffer(_memory(data, size, flags), dtype).reshape(shape) if size else np.empty(shape, dtype)
-        )
-    return views
-
-
-def _words(address: int, count: int) -> list[int]:
-    return (c_int64 * count).from_address(address)[:] if count else []
