@@ -6,7 +6,8 @@ on the machine.
 
 A board first gets a quick search with a small table of nogoods. What is left open is looked at in rounds, each with
 more of everything: the joint space is exhausted from both ends (unless the board is known to be solvable), then it is
-searched, up to `max_steps`. Pair tables cost as much as many thousand steps, so the first of these rounds does without.
+searched, up to `max_steps`, with what is known of pairs: their excesses, and from the second of these rounds on their
+times, for few boards have a makespan that is hard to find once the plan of the least sum of costs is known.
 """
 
 from functools import partial
@@ -21,7 +22,8 @@ from jaxenv.compiled import fingerprint
 from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, can_get_home
 from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, link_cells, number_cells
 from jaxenv.host_label import Tables, costs, label_board
-from jaxenv.host_pairs import MAX_PAIRS, fill_pair_excesses, pair_bound
+from jaxenv.host_pair_tables import fill_pair_excesses
+from jaxenv.host_pairs import MAX_PAIRS, pair_bound
 from jaxenv.host_search import MAX_DEPTH, new_work
 from jaxenv.threads import for_each
 
@@ -34,7 +36,7 @@ _UNDETERMINED, _OPTIMAL, _UNSOLVABLE = 0, 1, 2
 _STEPS = (1_000, 10_000, 200_000, 1 << 62)
 _NOGOOD_BITS = (10, 13, 16, 20)
 _ENTRIES = (0, 1 << 12, 1 << 15, 1 << 20)
-_FIRST_WITH_PAIRS = 2
+_FIRST_WITH_PAIRS, _FIRST_WITH_PAIR_TIMES = 1, 2
 # Boards a thread takes at once: many easy ones (but enough parts for all threads), few hard ones.
 _CHUNK = 512
 _PARTS_PER_THREAD = 4
@@ -72,12 +74,12 @@ def _solve_some(  # type: ignore[no-untyped-def]
     number = np.empty((holes.shape[1], holes.shape[1]), np.int32)
     cells = np.empty((area, 2), np.int32)
     neighbours = np.empty((area, 4), np.int32)
+    codes = np.empty(area, np.int64)
     to_goals = np.empty((MAX_AGENTS, area), np.int32)
     to_starts = np.empty((MAX_AGENTS, area), np.int32)
     queue = np.empty(area, np.int32)
-    width = area + 1 if thorough else 1
-    excesses = np.empty((MAX_PAIRS, width, width), np.int16)
-    times = np.empty((MAX_PAIRS, width, width), np.int16)
+    room = MAX_PAIRS * (area + 1) ** 2 if thorough else 1
+    excess_room, time_room = np.empty(room, np.int16), np.empty(room, np.int16)
     nogoods = np.empty(1 << _NOGOOD_BITS[0], np.uint64)
     work = new_work()
     path = np.empty((MAX_DEPTH + 1, MAX_AGENTS), np.int64)
@@ -89,6 +91,8 @@ def _solve_some(  # type: ignore[no-untyped-def]
         n = np.int64(num_agents[b])
         count = np.int64(number_cells(holes[b], size[b], number, cells))
         link_cells(number, cells, count, size[b], neighbours)
+        for k in range(count):
+            codes[k] = cells[k, 0] * size[b] + cells[k, 1]
         singles = np.int64(0)
         longest = np.int64(0)
         for i in range(n):
@@ -102,7 +106,11 @@ def _solve_some(  # type: ignore[no-untyped-def]
             out_bound[b] = -1
             out_single[b] = -1
             continue
-        board = Board(neighbours, to_goals, first, last, n, count)
+        width = count + 1
+        most = MAX_PAIRS * width * width if thorough else 1
+        shape = (MAX_PAIRS, width, width) if thorough else (1, 1, 1)
+        excesses, times = excess_room[:most].reshape(shape), time_room[:most].reshape(shape)
+        board = Board(neighbours, codes, np.int64(size[b]), to_goals, first, last, n, count)
         result[0] = 0
         result[1] = longest
         status = _UNDETERMINED
@@ -123,7 +131,7 @@ def _solve_some(  # type: ignore[no-untyped-def]
                     status = _UNSOLVABLE
                     break
                 nogoods = np.empty(1 << _NOGOOD_BITS[k], np.uint64)
-            tables = Tables(nogoods, k >= _FIRST_WITH_PAIRS, excesses, times)
+            tables = Tables(nogoods, k >= _FIRST_WITH_PAIRS, k >= _FIRST_WITH_PAIR_TIMES, excesses, times)
             steps = min(max_steps, _STEPS[k])
             if label_board(board, singles, by_makespan, cost_alone, steps, tables, work, path, result):
                 if result[3] <= MAX_PLAN:
@@ -152,7 +160,7 @@ def _cached_entry(made_from: int) -> Any:
     return entry
 
 
-_FINGERPRINT = fingerprint(sorted(path.stem for path in Path(__file__).parent.glob("host_*.py")))
+_FINGERPRINT = fingerprint(["bytelanes", *sorted(path.stem for path in Path(__file__).parent.glob("host_*.py"))])
 _entry = _cached_entry(_FINGERPRINT)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 
 from jaxenv.host_graph import MAX_AGENTS
-from jaxenv.host_pairs import FINISHED, fill_pair_times
+from jaxenv.host_pair_tables import fill_pair_times
+from jaxenv.host_pairs import FINISHED
 from jaxenv.host_search import EXHAUSTED, GAVE_UP, SOLVED, search, unpack
 
 _MAX_EXCESS = 1_000  # far above what a plan of the longest horizon can spend
@@ -17,6 +18,7 @@ class Tables(NamedTuple):
 
     nogoods: np.ndarray  # u64[a power of two]
     with_pairs: bool
+    with_pair_times: bool
     excesses: np.ndarray  # i16[pairs, cells + 1, cells + 1]
     times: np.ndarray  # i16[pairs, cells + 1, cells + 1]
 
@@ -107,6 +109,7 @@ def label_board(board, singles, by_makespan, cost_alone, max_steps, tables, work
         waits = outcome == EXHAUSTED
 
     nogoods[:] = 0
+    pairs = tables.with_pair_times
     if pairs and (by_makespan or result[1] < makespan):  # else no search below looks at times
         result[1] = max(result[1], fill_pair_times(board, tables.times))
     if result[1] < makespan:

@@ -39,10 +39,9 @@ class Class:
 
     @classmethod
     def of(cls, key: jax.Array, part: Part, split: str, limits: Limits) -> "Class":
-        for value in (list(SPLITS).index(split), part.num_agents, part.size, int(part.needs_wait), part.group):
-            key = jax.random.fold_in(key, value)
+        numbers = (list(SPLITS).index(split), part.num_agents, part.size, int(part.needs_wait), part.group)
         return cls(
-            np.asarray(jax.random.key_data(key), np.uint32),
+            np.asarray(jax.random.key_data(_folded(key, np.array(numbers, np.uint32))), np.uint32),
             part,
             split,
             limits,
@@ -55,6 +54,14 @@ class Class:
         """Holes that every board has, and the chance in 2^32 of one more."""
         holes = self.part.hole_ratio * self.part.size**2
         return int(holes), int((holes - int(holes)) * 2**32)
+
+
+@jax.jit
+def _folded(key: jax.Array, numbers: jax.Array) -> jax.Array:
+    """The key with all of the numbers folded in; a call for each would take longer than many boards."""
+    for k in range(len(numbers)):
+        key = jax.random.fold_in(key, numbers[k])
+    return key
 
 
 @dataclass

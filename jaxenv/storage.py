@@ -69,28 +69,29 @@ def _hexadecimal(values: NDArray[np.uint64]) -> pa.Array:
 
 def _strings(letters: NDArray[np.uint8], used: NDArray[np.bool_]) -> pa.Array:
     """One string per row of `letters`: those that are `used`."""
-    offsets = np.concatenate([[0], np.cumsum(used.sum(1))]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(used, axis=1))]).astype(np.int32)
     return pa.StringArray.from_buffers(len(letters), pa.py_buffer(offsets), pa.py_buffer(letters[used]))
 
 
 def _maps(size: NDArray[Any], holes: NDArray[np.bool_]) -> pa.Array:
     boards, side, _ = holes.shape
     letters = np.full((boards, side, side + 1), _NEWLINE, np.uint8)
-    letters[:, :, :side] = np.where(holes, _HOLE, _FREE)
+    letters[:, :, :side] = np.array([_FREE, _HOLE], np.uint8)[holes.view(np.uint8)]
     index = np.arange(side + 1)
-    row, col, n = index[None, :side, None], index[None, None, :], size[:, None, None]
-    used = (row < n) & (col < n) | (row < n - 1) & (col == side)
-    return _strings(letters.reshape(boards, -1), used.reshape(boards, -1))
+    row, col, n = index[None, :side, None], index[None, None, :], index[:, None, None]
+    used_of_size = (row < n) & (col < n) | (row < n - 1) & (col == side)
+    return _strings(letters.reshape(boards, -1), used_of_size[size].reshape(boards, -1))
 
 
 def _plans(agents: NDArray[Any], plans: Plans) -> pa.Array:
     actions, lengths = np.asarray(plans.actions), np.asarray(plans.lengths)
-    boards, most, horizon = actions.shape
-    letters = np.full((boards, most, horizon + 1), _BAR, np.uint8)
-    letters[:, :, :horizon] = _LETTERS[actions]
-    agent, step = np.arange(most)[None, :, None], np.arange(horizon + 1)[None, None, :]
+    boards, most, _ = actions.shape
+    longest = int(lengths.max(initial=0))
+    letters = np.full((boards, most, longest + 1), _BAR, np.uint8)
+    letters[:, :, :longest] = _LETTERS[actions[:, :, :longest]]
+    agent, step = np.arange(most)[None, :, None], np.arange(longest + 1)[None, None, :]
     n = agents[:, None, None]
-    used = (agent < n) & (step < lengths[:, :, None]) | (agent < n - 1) & (step == horizon)
+    used = (agent < n) & (step < lengths[:, :, None]) | (agent < n - 1) & (step == longest)
     return _strings(letters.reshape(boards, -1), used.reshape(boards, -1))
 
 

@@ -14,7 +14,7 @@ PINNED = {
     "learn3": "37f47bf3d8fe937582e0121f8e85de75",
     "validation": "72e8aae8766c35d37b8856b029530d29",
     "quick": "c5c8238ccd532068f42fe94e84b42bd8",
-    "paper": "0aa3d5e1e56a8878f1e7d1398af4da07",
+    "paper": "99723886edb08ba6fa97dfaf83a50fbe",
 }
 MAKE_UP = {"learn": (2, 1600, 0.25), "learn3": (3, 800, 0.25), "validation": (2, 480, 0.5)}
 
