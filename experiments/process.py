@@ -50,6 +50,7 @@ def run_step(
     began = time.monotonic()
     error: str | None = None
     with log.open("ab") as out:
+        start = out.tell()  # an earlier attempt may stand before it
         child = subprocess.Popen(
             [sys.executable, "-m", "experiments.child", str(os.getpid()), *_launched(launch), module, str(job)],
             stdin=subprocess.DEVNULL,
@@ -79,7 +80,7 @@ def run_step(
                 _end(child)
             child.stdout.close()
     if child.returncode != 0 or error is not None:
-        raise StepError(error or _how_it_ended(module, child.returncode, log))
+        raise StepError(error or _how_it_ended(module, child.returncode, log, start))
     scale = 1 if sys.platform == "darwin" else 1024
     return Usage(time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * scale)
 
@@ -156,13 +157,14 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
             continue
 
 
-def _how_it_ended(module: str, code: int, log: Path) -> str:
+def _how_it_ended(module: str, code: int, log: Path, start: int) -> str:
     step = module.rpartition(".")[2]
     if code == -signal.SIGKILL:
         return f"the step {step} was killed, perhaps for its memory; its log is {log}"
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
-    words = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    said = log.read_bytes()[start:].decode(errors="replace")
+    words = [line.strip() for line in said.splitlines() if line.strip()]
     # After the error of one of several processes comes their launcher's summary, which does not say it.
-    errors = [found[1] for line in words if (found := _EXCEPTION.match(line))]
+    errors = [found[1] for line in words if code > 0 and (found := _EXCEPTION.match(line))]
     last = (errors or words or ["it said nothing"])[-1]
     return f"the step {step} {how} ({last[:200]}); its log is {log}"

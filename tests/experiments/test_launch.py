@@ -69,6 +69,14 @@ def test_the_fault_of_one_of_several_processes_is_told_and_not_their_launchers_s
     assert "\n" not in str(caught.value)
 
 
+def test_what_an_earlier_attempt_left_in_the_log_is_not_told_as_the_fault_of_this_one(tmp_path, monkeypatch):
+    (tmp_path / "silent.py").write_text("print('thin ice', flush=True)\nraise SystemExit(3)\n")
+    (tmp_path / "log").write_text("RuntimeError: long ago\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(StepError, match=r"failed with exit code 3 \(thin ice\)"):
+        run_step("silent", tmp_path / "job", tmp_path / "log", threads=1)
+
+
 def _runs(process):
     try:
         with open(f"/proc/{process}/stat") as status:
