@@ -62,13 +62,21 @@ def holds(low: Any, high: Any, cell: Any) -> Any:
 
 
 @numba.njit(nogil=True)
+def moved(low: Any, high: Any) -> Any:
+    """The set one step up, down, left and right, off the map too."""
+    return (
+        ((low >> _ROW) | (high << _REST), high >> _ROW),
+        (low << _ROW, (high << _ROW) | (low >> _REST)),
+        ((low >> ONE) | (high << _LAST), high >> ONE),
+        (low << ONE, (high << ONE) | (low >> _LAST)),
+    )
+
+
+@numba.njit(nogil=True)
 def beside(low: Any, high: Any) -> Any:
     """The cells one step from the set's, off the map too."""
-    left_low, left_high = low << ONE, (high << ONE) | (low >> _LAST)
-    right_low, right_high = (low >> ONE) | (high << _LAST), high >> ONE
-    down_low, down_high = low << _ROW, (high << _ROW) | (low >> _REST)
-    up_low, up_high = (low >> _ROW) | (high << _REST), high >> _ROW
-    return left_low | right_low | down_low | up_low, left_high | right_high | down_high | up_high
+    up, down, left, right = moved(low, high)
+    return up[0] | down[0] | left[0] | right[0], up[1] | down[1] | left[1] | right[1]
 
 
 @numba.njit(nogil=True)

@@ -18,6 +18,7 @@ import numba
 import numpy as np
 from numba import njit
 
+from jaxenv.bitmap import WIDTH
 from jaxenv.compiled import fingerprint
 from jaxenv.host_exhaust import UNKNOWN, UNREACHABLE_TOGETHER, can_get_home
 from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, link_cells, number_cells
@@ -36,7 +37,7 @@ _UNDETERMINED, _OPTIMAL, _UNSOLVABLE = 0, 1, 2
 _STEPS = (1_000, 10_000, 200_000, 1 << 62)
 _NOGOOD_BITS = (10, 13, 16, 20)
 _ENTRIES = (0, 1 << 12, 1 << 15, 1 << 20)
-_FIRST_WITH_PAIRS, _FIRST_WITH_PAIR_TIMES = 1, 2
+_FIRST_WITH_PAIR_TIMES = 2
 # Boards a thread takes at once: many easy ones (but enough parts for all threads), few hard ones.
 _CHUNK = 512
 _PARTS_PER_THREAD = 4
@@ -78,7 +79,7 @@ def _solve_some(  # type: ignore[no-untyped-def]
     to_goals = np.empty((MAX_AGENTS, area), np.int32)
     to_starts = np.empty((MAX_AGENTS, area), np.int32)
     queue = np.empty(area, np.int32)
-    room = MAX_PAIRS * (area + 1) ** 2 if thorough else 1
+    room = MAX_PAIRS * (area + 1) ** 2 if thorough else 0
     excess_room, time_room = np.empty(room, np.int16), np.empty(room, np.int16)
     nogoods = np.empty(1 << _NOGOOD_BITS[0], np.uint64)
     work = new_work()
@@ -92,7 +93,7 @@ def _solve_some(  # type: ignore[no-untyped-def]
         count = np.int64(number_cells(holes[b], size[b], number, cells))
         link_cells(number, cells, count, size[b], neighbours)
         for k in range(count):
-            codes[k] = cells[k, 0] * size[b] + cells[k, 1]
+            codes[k] = WIDTH * cells[k, 0] + cells[k, 1]
         singles = np.int64(0)
         longest = np.int64(0)
         for i in range(n):
@@ -106,11 +107,11 @@ def _solve_some(  # type: ignore[no-untyped-def]
             out_bound[b] = -1
             out_single[b] = -1
             continue
-        width = count + 1
-        most = MAX_PAIRS * width * width if thorough else 1
-        shape = (MAX_PAIRS, width, width) if thorough else (1, 1, 1)
+        width = count + 1 if thorough else 0
+        shape = (MAX_PAIRS, width, width)
+        most = MAX_PAIRS * width * width
         excesses, times = excess_room[:most].reshape(shape), time_room[:most].reshape(shape)
-        board = Board(neighbours, codes, np.int64(size[b]), to_goals, first, last, n, count)
+        board = Board(neighbours, codes, to_goals, first, last, n, count)
         result[0] = 0
         result[1] = longest
         status = _UNDETERMINED
@@ -118,12 +119,11 @@ def _solve_some(  # type: ignore[no-untyped-def]
         if thorough:
             for i in range(n):
                 fill_distances(neighbours, count, first[i], to_starts[i], queue)
+            if fill_pair_excesses(board, excesses):
+                result[0] = pair_bound(first, n, excesses, count, 0)[0]
+            else:
+                solvable = UNREACHABLE_TOGETHER
         for k in rounds:
-            if k == _FIRST_WITH_PAIRS:
-                if fill_pair_excesses(board, excesses):
-                    result[0] = max(result[0], pair_bound(first, n, excesses, count, 0)[0])
-                else:
-                    solvable = UNREACHABLE_TOGETHER
             if thorough:
                 if solvable == UNKNOWN:
                     solvable = can_get_home(board, to_starts, _ENTRIES[k])
@@ -131,7 +131,7 @@ def _solve_some(  # type: ignore[no-untyped-def]
                     status = _UNSOLVABLE
                     break
                 nogoods = np.empty(1 << _NOGOOD_BITS[k], np.uint64)
-            tables = Tables(nogoods, k >= _FIRST_WITH_PAIRS, k >= _FIRST_WITH_PAIR_TIMES, excesses, times)
+            tables = Tables(nogoods, thorough, k >= _FIRST_WITH_PAIR_TIMES, excesses, times)
             steps = min(max_steps, _STEPS[k])
             if label_board(board, singles, by_makespan, cost_alone, steps, tables, work, path, result):
                 if result[3] <= MAX_PLAN:
@@ -160,7 +160,7 @@ def _cached_entry(made_from: int) -> Any:
     return entry
 
 
-_FINGERPRINT = fingerprint(["bytelanes", *sorted(path.stem for path in Path(__file__).parent.glob("host_*.py"))])
+_FINGERPRINT = fingerprint(["bitmap", *sorted(path.stem for path in Path(__file__).parent.glob("host_*.py"))])
 _entry = _cached_entry(_FINGERPRINT)
 
 

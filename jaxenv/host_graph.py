@@ -20,8 +20,7 @@ class Board(NamedTuple):
     """What the searches know of a board."""
 
     neighbours: np.ndarray  # i32[cells, 4], -1 where there is none
-    codes: np.ndarray  # i64[cells] row * side + col
-    side: np.int64
+    codes: np.ndarray  # i64[cells] in a `jaxenv.bitmap`
     distance: np.ndarray  # i32[A, cells] steps of each agent alone to its goal
     starts: np.ndarray  # i64[A]
     goals: np.ndarray  # i64[A]

@@ -129,7 +129,7 @@ def search(  # type: ignore[no-untyped-def]
     GAVE_UP: out of steps at `budget`, so no plan below `budget`. `by_time`: the budget is the makespan, else the
     excess of the sum of costs. `no_wait`: only plans without a wait. `nogoods` has a power of two of entries.
     """
-    neighbours, _, _, distance, starts, _, n, finished = board
+    neighbours, _, distance, starts, _, n, finished = board
     states, spent, before, spenders, options, reason, left, table, codes = work
     bits = 0
     while 1 << bits < nogoods.shape[0]:

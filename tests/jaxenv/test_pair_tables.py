@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from jaxenv.bitmap import WIDTH
 from jaxenv.host_graph import MAX_AGENTS, UNREACHABLE, Board, fill_distances, link_cells, number_cells
 from jaxenv.host_pair_tables import fill_pair_excesses, fill_pair_times
 from jaxenv.host_pairs import INFINITE, MAX_PAIRS, PAIR
@@ -22,9 +23,9 @@ def board_of(holes, starts, goals):
     distance, queue = np.empty((MAX_AGENTS, side * side), np.int32), np.empty(side * side, np.int32)
     for i, goal in enumerate(goals):
         fill_distances(neighbours, count, goal, distance[i], queue)
-    codes = (cells[:, 0] * side + cells[:, 1]).astype(np.int64)
+    codes = (WIDTH * cells[:, 0] + cells[:, 1]).astype(np.int64)
     padded = (np.array([*x, *[0] * (MAX_AGENTS - len(x))], np.int64) for x in (starts, goals))
-    return Board(neighbours, codes, np.int64(side), distance, *padded, np.int64(len(starts)), np.int64(count))
+    return Board(neighbours, codes, distance, *padded, np.int64(len(starts)), np.int64(count))
 
 
 def relaxed(board, i, j, excess):
