@@ -221,6 +221,15 @@ def test_the_host_the_device_and_a_program_around_them_give_the_same_verdicts_bi
         chex.assert_trees_all_equal(judge(*arguments), on_host)
 
 
+def test_the_host_leaves_what_it_is_given_as_it_was():
+    boards, plans, labels = cases()
+    arguments = instances_of(boards), solutions_of(*zip(*labels, strict=True)), jaxenv.make_plans(plans)
+    arguments = jax.tree.map(jnp.asarray, arguments)
+    before = jax.tree.map(np.array, arguments)
+    jax.block_until_ready(host_program(*arguments, OBJECTIVES[0]))
+    chex.assert_trees_all_equal(arguments, before)
+
+
 @pytest.mark.parametrize(
     ("side", "agents", "horizon"), [(10, 3, 64), (3, 2, 32), (13, 2, 32), (10, 12, 32), (13, 15, 128)]
 )
