@@ -14,10 +14,10 @@ import numpy as np
 
 from jaxenv.batches import fitted, take
 from jaxenv.canonical import BUCKETS, SPLITS, UInt64s
-from jaxenv.judging import Fate, choose
+from jaxenv.judging import Fate, Kind, choose
 from jaxenv.labelling import Labelled, Range
 from jaxenv.quotas import Part
-from jaxenv.sifting import Class
+from jaxenv.sifting import Source
 from jaxenv.types import Instances, Limits, Solutions
 
 WINDOW = 4096  # candidates of the split; more are drawn for a split that is a part of all boards
@@ -34,7 +34,7 @@ class Filler:
 
     def __init__(self, key: jax.Array, part: Part, split: str, limits: Limits) -> None:
         self.part, self.wanted, self.split = part, part.wanted, split
-        self.drawn_as = Class.of(key, part, split, limits)
+        self._sources = [Source.of(key, part, split, limits, rare) for rare in (False, True)]
         self.fates: Counter[Fate] = Counter()
         self.given_up = False
         self.rare = False
@@ -45,6 +45,11 @@ class Filler:
         self._taken_before = 0  # boards taken before the current window
         self.index = 0  # candidates judged so far
         self._ahead: deque[Labelled] = deque()
+
+    @property
+    def source(self) -> Source:
+        """Shared with the other class of the same agents, size and holes, unless the boards of this one are rare."""
+        return self._sources[self.rare]
 
     @property
     def taken(self) -> int:
@@ -75,17 +80,23 @@ class Filler:
         self._ahead.clear()
 
     def next_range(self, allowance: int = 0) -> Range | None:
-        """The candidates to label next: about as many as are needed, to the end of the window or (when the way of
-        drawing is settled) of the `allowance`, in candidates of the split."""
-        have = self._ahead[-1].block.first + len(self._ahead[-1].block.fate) if self._ahead else self.index
-        judged = sum(self.fates[f] for f in (Fate.DUPLICATE, Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS))
-        rate = (self.taken + 1) / (judged + self.taken + 2)
-        enough = int(max(_LEAST, 1.1 * self.missing / rate) * self._per_board)
+        """The candidates to label next, by what is known of those before: about as many as are needed, to the end of
+        the window or (when the way of drawing is settled) of the `allowance`, in candidates of the split."""
+        ahead = [labelled.block.kind[max(self.index - labelled.block.first, 0) :] for labelled in self._ahead]
+        have = self.index + sum(map(len, ahead))
+        own = Kind.NEEDS_WAIT if self.part.needs_wait else Kind.NEEDS_NO_WAIT
+        likely = self.taken + sum(np.count_nonzero(kind == own) for kind in ahead)
+        other = sum(self.fates[f] for f in (Fate.DUPLICATE, Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS))
+        other += sum(np.count_nonzero((kind >= Kind.UNSOLVABLE) & (kind != own)) for kind in ahead)
+        missing = self.wanted - likely
+        if missing <= 0:
+            return None
+        enough = int(max(_LEAST, 1.1 * missing * (likely + other + 2) / (likely + 1)) * self._per_board)
         end = self.end
         if self.windows:
             end = max(end, self.index + int(allowance * self._per_board))
-        count = min(self.index + enough, end) - have
-        return Range(self.drawn_as, self.rare, have, count) if count > 0 else None
+        count = min(have + enough, end) - have
+        return Range(self.source, have, count, with_easy=not self.part.needs_wait) if count > 0 else None
 
     def supply(self, labelled: Labelled) -> None:
         """Blocks come in the order of their candidates."""
@@ -102,17 +113,20 @@ class Filler:
             labelled = self._ahead[0]
             block = labelled.block
             at = self.index - block.first
-            stop = min(len(block.fate), self.end - block.first)
-            chosen = np.empty(min(self.missing, stop - at), np.int64)
-            past, count = choose(block.fate, block.hash, seen, at, stop, self.missing, chosen)
-            for fate, times in zip(*np.unique(block.fate[at:past], return_counts=True), strict=True):
+            stop = min(len(block.kind), self.end - block.first)
+            fates, chosen = np.empty(stop - at, np.int8), np.empty(min(self.missing, stop - at), np.int64)
+            judged, count = choose(
+                block.kind[at:stop], block.hash[at:stop], seen, self.part.needs_wait, self.missing, fates, chosen
+            )
+            for fate, times in zip(*np.unique(fates[:judged], return_counts=True), strict=True):
                 self.fates[Fate(int(fate))] += int(times)
-            self.index = block.first + past
+            self.index += judged
             if count and labelled.solutions is not None:
-                rows = block.row[chosen[:count]]
+                chosen = chosen[:count] + at
+                rows = block.row[chosen]
                 boards, solutions = take((block.boards, labelled.solutions), rows)
-                pieces.append((boards, fitted(solutions), block.hash[chosen[:count]]))
-            if past == len(block.fate):
+                pieces.append((boards, fitted(solutions), block.hash[chosen]))
+            if at + judged == len(block.kind):
                 self._ahead.popleft()
         ended = self.index == self.end
         if ended:
@@ -148,7 +162,7 @@ class Filler:
             "count": self.taken,
             "proposals": "rare" if self.rare else "uniform",
             "candidates": self.index,
-            **{fate.name.lower(): fates[fate] for fate in Fate if fate not in (Fate.OPEN, Fate.TAKEN)},
+            **{fate.name.lower(): fates[fate] for fate in Fate if fate != Fate.TAKEN},
             "acceptance": self.taken / max(self.index - fates[Fate.OTHER_SPLIT], 1),
         }
 

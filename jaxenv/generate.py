@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from jaxenv.dataset import Dataset
 from jaxenv.errors import GenerationError
 from jaxenv.filling import WINDOW, Filler, Taken
 from jaxenv.judging import new_table
-from jaxenv.labelling import Labeller
+from jaxenv.labelling import Labeller, Range
 from jaxenv.multihost import Hosts
 from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
 from jaxenv.types import MIN_SIZE, Limits
@@ -188,11 +189,31 @@ class Filling:
         return pieces
 
     def _label(self, fillers: list[Filler], allowance: int) -> None:
-        asked = [(filler, filler.next_range(allowance)) for filler in fillers]
-        ranges = [one for _, one in asked if one is not None]
-        owner = {id(filler.drawn_as): filler for filler in fillers}
-        for cls, labelled in self._labeller.label(ranges, self.seen):
-            owner[id(cls)].supply(labelled)
+        """What these fillers need next, and what others need of the same sources."""
+        keys = {filler.source.key.tobytes() for filler in fillers}
+        sharing = [f for f in self._fillers if f.missing > 0 and not f.given_up and f.source.key.tobytes() in keys]
+        asked = [(filler, one) for filler in sharing if (one := filler.next_range(allowance)) is not None]
+        shared = list(_share(asked))
+        for (_, takers), blocks in zip(
+            shared, self._labeller.label([one for one, _ in shared], self.seen), strict=True
+        ):
+            for labelled in blocks:
+                for filler in takers:
+                    filler.supply(labelled)
+
+
+def _share(asked: list[tuple[Filler, Range]]) -> Iterator[tuple[Range, list[Filler]]]:
+    """The ranges cut where one of the same source begins or ends: each part once, in order, and who wants it."""
+    sources: dict[bytes, list[tuple[Filler, Range]]] = {}
+    for filler, one in asked:
+        sources.setdefault(one.source.key.tobytes(), []).append((filler, one))
+    for wanted in sources.values():
+        cuts = sorted({cut for _, one in wanted for cut in (one.first, one.end)})
+        for first, end in pairwise(cuts):
+            takers = [(filler, one) for filler, one in wanted if one.first <= first and end <= one.end]
+            if takers:
+                easy = any(one.with_easy for _, one in takers)
+                yield takers[0][1].part(first, end, easy), [filler for filler, _ in takers]
 
 
 def _with_other_classes(parts: list[Part]) -> list[Part]:

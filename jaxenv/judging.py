@@ -1,6 +1,7 @@
 """Which candidates are taken: those of the class, in order, whose board the set does not hold yet.
 
-The boards a set holds are an open table of their hashes, at most half full.
+The boards a set holds are an open table, at most half full. A board goes by its hash, the lowest bit of which gives way
+to whether it needs a wait: both classes of a size choose among the same candidates.
 """
 
 from enum import IntEnum
@@ -10,20 +11,32 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-_FREE = np.uint64(0)
-_STANDS_IN = np.uint64(1)  # for a hash of 0
+_FREE, _ONE = np.uint64(0), np.uint64(1)
+_STANDS_IN = np.uint64(2)  # for a hash that looks free
 _MIX, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+UNHEARD_OF = -1
 
 
-class Fate(IntEnum):
-    """What became of a candidate."""
+class Kind(IntEnum):
+    """What a candidate is, whoever asks."""
 
     OPEN = 0
     UNPLACED = 1
     OTHER_SPLIT = 2
-    DUPLICATE = 3
-    UNSOLVABLE = 4
-    UNDETERMINED = 5
+    UNSOLVABLE = 3
+    UNDETERMINED = 4
+    NEEDS_NO_WAIT = 5
+    NEEDS_WAIT = 6
+
+
+class Fate(IntEnum):
+    """What became of a candidate of a class; up to UNDETERMINED as its kind."""
+
+    UNPLACED = 1
+    OTHER_SPLIT = 2
+    UNSOLVABLE = 3
+    UNDETERMINED = 4
+    DUPLICATE = 5
     OTHER_CLASS = 6
     TAKEN = 7
 
@@ -35,58 +48,58 @@ def new_table(boards: int) -> NDArray[np.uint64]:
 
 @numba.njit(cache=True, nogil=True)
 def _place(table: Any, value: Any) -> Any:
+    """Where the board is, or would be; and its hash without the bit."""
+    value &= ~_ONE
+    value = _STANDS_IN if value == _FREE else value
     last = np.uint64(len(table) - 1)
     place = ((value * _MIX) >> _TOP) & last
-    while table[place] != _FREE and table[place] != value:
-        place = (place + np.uint64(1)) & last
-    return place
+    while table[place] != _FREE and table[place] & ~_ONE != value:
+        place = (place + _ONE) & last
+    return place, value
 
 
 @numba.njit(cache=True, nogil=True)
-def contains(table: Any, value: Any) -> Any:
-    value = _STANDS_IN if value == _FREE else value
-    return table[_place(table, value)] == value
+def look_up(table: Any, value: Any) -> Any:
+    """Whether the board of this hash needs a wait (1 or 0), if the set has it; else UNHEARD_OF."""
+    place, _ = _place(table, value)
+    return UNHEARD_OF if table[place] == _FREE else np.int64(table[place] & _ONE)
 
 
 @numba.njit(cache=True, nogil=True)
-def insert(table: Any, value: Any) -> Any:
+def insert(table: Any, value: Any, needs_wait: Any) -> Any:
     """Add a board; False where it was there already."""
-    value = _STANDS_IN if value == _FREE else value
-    place = _place(table, value)
-    if table[place] == value:
+    place, value = _place(table, value)
+    if table[place] != _FREE:
         return False
-    table[place] = value
+    table[place] = value | (_ONE if needs_wait else _FREE)
     return True
 
 
 @numba.njit(cache=True, nogil=True)
-def insert_all(table: Any, values: Any) -> None:
-    for value in values:
-        insert(table, value)
+def insert_all(table: Any, values: Any, needs_wait: Any) -> None:
+    for k in range(len(values)):
+        insert(table, values[k], needs_wait[k])
 
 
 @numba.njit(cache=True, nogil=True)
-def choose(fate: Any, hashes: Any, seen: Any, at: Any, stop: Any, missing: Any, chosen: Any) -> Any:
-    """Judge candidates at .. stop - 1 until `missing` are taken: where it ended, and how many are `chosen`.
-
-    A board that is in the set already is a duplicate, whatever else it is.
-    """
+def choose(kind: Any, hashes: Any, seen: Any, needs_wait: Any, missing: Any, fates: Any, chosen: Any) -> Any:
+    """Judge candidates for a class until `missing` are taken: how many were judged (`fates`), how many `chosen`."""
     count = 0
-    while at < stop and count < missing:
-        if fate[at] == _TAKEN:
-            if insert(seen, hashes[at]):
-                chosen[count] = at
-                count += 1
-            else:
-                fate[at] = _DUPLICATE
-        elif (fate[at] == _UNSOLVABLE or fate[at] == _UNDETERMINED or fate[at] == _OTHER_CLASS) and contains(
-            seen, hashes[at]
-        ):
-            fate[at] = _DUPLICATE
+    at = 0
+    while at < len(kind) and count < missing:
+        if kind[at] < _NEEDS_NO_WAIT:
+            fates[at] = kind[at]
+        elif (kind[at] == _NEEDS_WAIT) != needs_wait:
+            fates[at] = _OTHER_CLASS
+        elif insert(seen, hashes[at], needs_wait):
+            fates[at] = _TAKEN
+            chosen[count] = at
+            count += 1
+        else:
+            fates[at] = _DUPLICATE
         at += 1
     return at, count
 
 
-_DUPLICATE, _UNSOLVABLE, _UNDETERMINED, _OTHER_CLASS, _TAKEN = (
-    int(fate) for fate in (Fate.DUPLICATE, Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS, Fate.TAKEN)
-)
+_NEEDS_NO_WAIT, _NEEDS_WAIT = int(Kind.NEEDS_NO_WAIT), int(Kind.NEEDS_WAIT)
+_DUPLICATE, _OTHER_CLASS, _TAKEN = int(Fate.DUPLICATE), int(Fate.OTHER_CLASS), int(Fate.TAKEN)

@@ -1,7 +1,7 @@
-"""Labelled blocks of candidates: sifted by all threads, what is left solved together, over all classes that are open.
+"""Labelled blocks of candidates: sifted by all threads, what is left solved together, over all sources that are open.
 
-A block depends on class and range alone (and on which boards are known to be duplicates already, which a filler looks
-at again), so blocks are made in any order, ahead of need, on any thread and, through `jaxenv.multihost`, on any host.
+A block depends on source and range alone (and on which boards the set has already, which a filler looks at again), so
+blocks are made in any order, ahead of need, on any thread and, through `jaxenv.multihost`, on any host.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from jaxenv.batches import fitted, joined, replaced, solutions_of, take, to_numpy
 from jaxenv.canonical import UInt64s
 from jaxenv.host_engine import host_solve
-from jaxenv.judging import Fate
+from jaxenv.judging import Kind
 from jaxenv.multihost import Hosts
-from jaxenv.sifting import Block, Class, sift, sift_by_jax
+from jaxenv.sifting import Block, Source, sift, sift_by_jax
 from jaxenv.solve import solve
 from jaxenv.threads import for_each
 from jaxenv.types import MIN_SIZE, Instances, Plans, Solutions, Status
@@ -32,12 +32,19 @@ _BATCHES = (64, 512, 4096)  # boards the device solves at once; few sizes, for a
 
 @dataclass(frozen=True)
 class Range:
-    """Candidates first .. first + count - 1 of a class."""
+    """Candidates first .. first + count - 1 of a source; boards that no search is needed for only `with_easy`."""
 
-    cls: Class
-    rare: bool
+    source: Source
     first: int
     count: int
+    with_easy: bool
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+    def part(self, first: int, end: int, with_easy: bool) -> "Range":
+        return Range(self.source, first, end - first, with_easy)
 
 
 @dataclass
@@ -66,26 +73,23 @@ class Labeller:
         # JAX draws where there is more to draw on than this CPU, and when its engine is asked for.
         self.by_jax = self.engine == "device" or len(devices) > 1 or jax.default_backend() != "cpu"
 
-    def label(self, ranges: Sequence[Range], seen: UInt64s) -> list[tuple[Class, Labelled]]:
-        """The ranges' classes and blocks, a range in several where it is long; on several hosts each labels its share.
-
-        Ranges are told apart by their classes, and those of a class come in order.
-        """
-        if self.hosts.count == 1:
-            pieces = [piece for one in ranges for piece in _cut(one, self._step)]
-            return [(one.cls, block) for one, block in zip(pieces, self._label(pieces, seen), strict=True)]
+    def label(self, ranges: Sequence[Range], seen: UInt64s) -> list[list[Labelled]]:
+        """The blocks of every range, several where it is long; on several hosts each labels its share."""
         host, hosts = self.hosts.number, self.hosts.count
-        pieces = [piece for one in ranges for piece in _cut(one, min(self._step, -(-one.count // hosts)))]
+        cut = [_cut(one, min(self._step, -(-one.count // hosts))) for one in ranges]
+        pieces = [piece for of_one in cut for piece in of_one]
         own = self._label(pieces[host::hosts], seen)
-        told = self.hosts.exchange([(one.block.fate, one.block.hash) for one in own])
-        result = []
-        for k, piece in enumerate(pieces):
-            if k % hosts == host:
-                result.append((piece.cls, own[k // hosts]))
-            else:
-                fate, hashes = told[k % hosts][k // hosts]
-                result.append((piece.cls, Labelled(_without_boards(piece, fate, hashes), None)))
-        return result
+        if hosts == 1:
+            result = iter(own)
+        else:
+            told = self.hosts.exchange([(one.block.kind, one.block.hash) for one in own])
+            result = iter(
+                own[k // hosts]
+                if k % hosts == host
+                else Labelled(_without_boards(piece, *told[k % hosts][k // hosts]), None)
+                for k, piece in enumerate(pieces)
+            )
+        return [[next(result) for _ in of_one] for of_one in cut]
 
     @property
     def _step(self) -> int:
@@ -100,14 +104,14 @@ class Labeller:
         def sift_piece(k: int) -> None:
             one = pieces[k]
             if self.by_jax:
-                blocks[k] = sift_by_jax(one.cls, one.rare, one.first, one.count, seen, self.chunk, self.mesh)
+                blocks[k] = sift_by_jax(one.source, one.first, one.count, seen, self.chunk, self.mesh)
             else:
-                blocks[k] = sift(one.cls, one.rare, one.first, one.count, seen)
+                blocks[k] = sift(one.source, one.first, one.count, one.with_easy, seen)
 
         for_each(sift_piece, range(len(pieces)), 1 if self.by_jax else numba.get_num_threads())
-        return self._finish([one.cls for one in pieces], blocks)
+        return self._finish(blocks)
 
-    def _finish(self, classes: Sequence[Class], blocks: Sequence[Block]) -> list[Labelled]:
+    def _finish(self, blocks: Sequence[Block]) -> list[Labelled]:
         """Solve all that is left open, together, and write down what came out."""
         boards: Instances = jax.tree.map(lambda *leaves: np.concatenate(leaves), *(block.boards for block in blocks))
         easy, actions, lengths = (
@@ -118,16 +122,14 @@ class Labeller:
         if len(hard):
             solutions = replaced(solutions, hard, fitted(self._solve(take(boards, hard))))
         counts = [len(block.easy) for block in blocks]
-        wanted = np.repeat([cls.part.needs_wait for cls in classes], counts)
-        optimal = solutions.status == Status.OPTIMAL
-        fates = np.where(optimal, Fate.OTHER_CLASS, Fate.UNDETERMINED).astype(np.int8)
-        fates[solutions.status == Status.UNSOLVABLE] = Fate.UNSOLVABLE
-        fates[optimal & (solutions.needs_wait == wanted)] = Fate.TAKEN
+        kinds = np.where(solutions.needs_wait, Kind.NEEDS_WAIT, Kind.NEEDS_NO_WAIT).astype(np.int8)
+        kinds[solutions.status == Status.UNSOLVABLE] = Kind.UNSOLVABLE
+        kinds[solutions.status == Status.UNDETERMINED] = Kind.UNDETERMINED
         result = []
         for block, end, count in zip(blocks, np.cumsum(counts), counts, strict=True):
             rows = slice(end - count, end)
             kept = np.flatnonzero(block.row >= 0)
-            block.fate[kept] = fates[rows][block.row[kept]]
+            block.kind[kept] = kinds[rows][block.row[kept]]
             result.append(Labelled(block, take(solutions, rows)))
         return result
 
@@ -162,14 +164,11 @@ def _by_host(boards: Instances, objective: str) -> Solutions:
 
 def _cut(whole: Range, step: int) -> list[Range]:
     """Ranges of at most `step` candidates, in order."""
-    return [
-        Range(whole.cls, whole.rare, whole.first + at, min(step, whole.count - at))
-        for at in range(0, whole.count, step)
-    ]
+    return [whole.part(at, min(at + step, whole.end), whole.with_easy) for at in range(whole.first, whole.end, step)]
 
 
-def _without_boards(part: Range, fate: NDArray[np.int8], hashes: UInt64s) -> Block:
-    limits = part.cls.limits
+def _without_boards(part: Range, kind: NDArray[np.int8], hashes: UInt64s) -> Block:
+    limits = part.source.limits
     none: dict[str, Any] = {
         "size": np.zeros(0, np.int32),
         "num_agents": np.zeros(0, np.int32),
@@ -178,8 +177,8 @@ def _without_boards(part: Range, fate: NDArray[np.int8], hashes: UInt64s) -> Blo
         "goals": np.zeros((0, limits.max_agents, 2), np.int32),
     }
     empty = np.zeros((0, limits.max_agents), np.int32)
-    row = np.full(len(fate), -1, np.int32)
-    return Block(part.first, fate, hashes, row, Instances(**none), np.zeros(0, bool), empty.astype(np.int8), empty)
+    row = np.full(len(kind), -1, np.int32)
+    return Block(part.first, kind, hashes, row, Instances(**none), np.zeros(0, bool), empty.astype(np.int8), empty)
 
 
 def _easy(easy: NDArray[np.bool_], actions: NDArray[np.int8], lengths: NDArray[np.int32], objective: str) -> Solutions:

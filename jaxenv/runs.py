@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from jaxenv.batches import concatenate
 from jaxenv.canonical import UInt64s, encode, words_of
@@ -79,10 +80,11 @@ def _starts(shards: int) -> UInt64s:
     return np.array([(number << 64) // shards for number in range(shards)], np.uint64)
 
 
-def hashes_of_run(path: Path) -> UInt64s:
+def boards_of_run(path: Path) -> tuple[UInt64s, NDArray[np.bool_]]:
+    """The hashes of its boards, and which of them need a wait."""
     with pa.OSFile(str(path), "rb") as source, pa.ipc.open_file(source) as reader:
-        parts = [reader.get_batch(k).column(_HASH).to_numpy() for k in range(reader.num_record_batches)]
-    return np.concatenate(parts)
+        table = reader.read_all().select([_HASH, "needs_wait"])
+    return table[_HASH].to_numpy(), table["needs_wait"].to_numpy()
 
 
 def write_shards(

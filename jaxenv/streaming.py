@@ -28,7 +28,7 @@ from jaxenv.generate import Filling, Order, Progress, order_of
 from jaxenv.judging import insert_all
 from jaxenv.labelling import Labeller
 from jaxenv.multihost import Hosts
-from jaxenv.runs import Merged, hashes_of_run, shard_name, shards_of, write_run, write_shards
+from jaxenv.runs import Merged, boards_of_run, shard_name, shards_of, write_run, write_shards
 from jaxenv.types import HORIZONS, Limits
 
 RUN = 1 << 17  # boards after which a run is written and a checkpoint taken
@@ -131,7 +131,7 @@ class _Work:
                 if self._hosts.number == 0:
                     path.unlink()
             else:
-                insert_all(filling.seen, hashes_of_run(path))
+                insert_all(filling.seen, *boards_of_run(path))
         self._hosts.wait()
         if latest is not None:
             like = {"fillers": np.array(filling.state(), np.int64)}

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxenv import labelling
 from jaxenv.build import make_instances
 from jaxenv.candidates import draw
 from jaxenv.canonical import SPLITS, board_hash, canonical_hash, split_of
@@ -19,7 +20,7 @@ from jaxenv.errors import GenerationError, JaxenvError
 from jaxenv.generate import generate
 from jaxenv.judging import new_table
 from jaxenv.quotas import as_fraction, largest_remainder, parts_of
-from jaxenv.sifting import Class, sift_by_jax
+from jaxenv.sifting import Source, sift_by_jax
 from jaxenv.solve import solve
 from jaxenv.types import Label, Limits, Status
 from jaxenv.verify import verify
@@ -141,6 +142,32 @@ def test_as_many_boards_come_as_are_asked_for_and_fewer_of_them_are_the_first_of
     few, more = (generate(jax.random.key(6), config(holes=0.35, num_agents=4), count) for count in (32, 64))
     assert (len(few), len(more)) == (32, 64)
     assert set(board_hash(few.instances).tolist()) < set(board_hash(more.instances).tolist())
+
+
+def test_a_class_has_the_same_boards_whether_or_not_the_other_is_asked_for():
+    both = generate(jax.random.key(2), config(waits=0.5, num_agents=3), 96)
+    hashes, needs_wait = board_hash(both.instances), np.asarray(both.solutions.needs_wait)
+    for waits in (1.0, 0.0):
+        alone = generate(jax.random.key(2), config(waits=waits, num_agents=3), 48)
+        assert set(board_hash(alone.instances).tolist()) == set(hashes[needs_wait == bool(waits)].tolist())
+
+
+def test_both_classes_have_the_use_of_a_search(monkeypatch):
+    searched = []
+
+    def by_host(boards, objective):
+        searched.append(board_hash(boards))
+        return solved(boards, objective)
+
+    solved = labelling._by_host
+    monkeypatch.setattr(labelling, "_by_host", by_host)
+    generate(jax.random.key(2), config(only(7), waits=0.5, num_agents=4), 400)
+    together = np.concatenate(searched)
+    assert len(np.unique(together)) > 0.95 * len(together)  # estimates that fell short cost a few again
+    searched.clear()
+    for waits in (1.0, 0.0):
+        generate(jax.random.key(2), config(only(7), waits=waits, num_agents=4), 200)
+    assert sum(map(len, searched)) > 1.25 * len(together)
 
 
 def test_another_key_or_split_gives_other_boards():
@@ -281,9 +308,8 @@ def test_fifty_random_configs_trace_nothing_anew():
         with contextlib.suppress(GenerationError):
             generate(jax.random.key(seed), asked, 8)
         part = parts_of(asked, 8, Limits())[0]
-        sift_by_jax(
-            Class.of(jax.random.key(seed), part, "train", Limits()), seed % 2 == 0, seed, 256, new_table(1), 256, None
-        )
+        source = Source.of(jax.random.key(seed), part, "train", Limits(), seed % 2 == 0)
+        sift_by_jax(source, seed, 256, new_table(1), 256, None)
 
     traced = []
     jax.monitoring.register_event_duration_secs_listener(

@@ -11,11 +11,11 @@ from fractions import Fraction
 import jax
 import numpy as np
 
-from jaxenv.judging import Fate, new_table
+from jaxenv.judging import Kind, new_table
 from jaxenv.labelling import Labeller, Range
 from jaxenv.multihost import Hosts
 from jaxenv.quotas import Part
-from jaxenv.sifting import Class
+from jaxenv.sifting import Source
 from jaxenv.types import Limits
 
 CASES = [(2, 10, "0"), (2, 7, "0"), (2, 10, "0.1"), (3, 10, "0"), (2, 5, "0.5")]
@@ -24,12 +24,12 @@ STEP, MOST = 65536, 40 * 65536
 
 def waiting(agents, size, holes, rare, boards):
     """Labels of at least so many boards that need a wait, or of what MOST candidates hold."""
-    cls = Class.of(jax.random.key(0), Part(agents, size, True, Fraction(holes), 1), "train", Limits())
+    source = Source.of(jax.random.key(0), Part(agents, size, True, Fraction(holes), 1), "train", Limits(), rare)
     labeller, none = Labeller("sum_of_costs", "host", STEP, Hosts.alone()), new_table(1)
     found, candidates = [], 0
     while sum(map(len, found)) < boards and candidates < MOST:
-        for _, made in labeller.label([Range(cls, rare, candidates, STEP)], none):
-            rows = made.block.row[made.block.fate == Fate.TAKEN]
+        for made in labeller.label([Range(source, candidates, STEP, with_easy=False)], none)[0]:
+            rows = made.block.row[made.block.kind == Kind.NEEDS_WAIT]
             s = made.solutions
             per_agent = np.sort(np.asarray(s.plans.lengths)[rows, :agents], 1)
             found.append(np.stack([s.sum_of_costs[rows], s.sum_of_costs[rows] - s.single_path_bound[rows],
