@@ -85,9 +85,9 @@ class Filler:
         ahead = [labelled.block.kind[max(self.index - labelled.block.first, 0) :] for labelled in self._ahead]
         have = self.index + sum(map(len, ahead))
         own = Kind.NEEDS_WAIT if self.part.needs_wait else Kind.NEEDS_NO_WAIT
-        likely = self.taken + sum(np.count_nonzero(kind == own) for kind in ahead)
+        likely = self.taken + sum(int((kind == own).sum()) for kind in ahead)
         other = sum(self.fates[f] for f in (Fate.DUPLICATE, Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS))
-        other += sum(np.count_nonzero((kind >= Kind.UNSOLVABLE) & (kind != own)) for kind in ahead)
+        other += sum(int(((kind >= Kind.UNSOLVABLE) & (kind != own)).sum()) for kind in ahead)
         missing = self.wanted - likely
         if missing <= 0:
             return None

@@ -13,13 +13,16 @@ where i was. Such places of j are kept apart, as the directions in which it woul
 import numpy as np
 from numba import njit
 
-from jaxenv.bitmap import ONE, ZERO, holds, moved, only, popcount
+from jaxenv.bitmap import ONE, ZERO, count, holds, moved, only, popcount
 from jaxenv.host_graph import UNREACHABLE
 from jaxenv.host_pairs import INFINITE, PAIR
 
 _OPPOSITE = np.array([1, 0, 3, 2], np.int64)
 _FINISHED = np.uint64(1 << 63)  # in the second word
 _MOST_FOR_A_STEP = 4  # both agents go away from their goals
+_SETTLED = (
+    -2
+)  # sets only grow: what a row that is full has given to the others for all its steps, it need not give again
 
 
 @njit(nogil=True)
@@ -106,31 +109,36 @@ def _brought_by_steps(board, distance, x, near, far, ways, leaving):
 
 
 @njit(nogil=True)
-def _joint_places(board, i, j):
-    """How many places two agents can have together at all."""
-    cells_i, cells_j, shared = 0, 0, 0
+def _count_open_places(board, i, j, cells, open_places):
+    """How many places j can have while i has each of its own; returns their sum."""
+    of_j = 1
     for k in range(board.num_cells):
-        for_i, for_j = board.distance[i, k] < UNREACHABLE, board.distance[j, k] < UNREACHABLE
-        cells_i += for_i
-        cells_j += for_j
-        shared += for_i and for_j
-    for a, b in ((i, j), (j, i)):  # one on the goal of the other, who has finished
-        shared += board.distance[a, board.goals[b]] < UNREACHABLE
-    return (cells_i + 1) * (cells_j + 1) - shared
+        of_j += board.distance[j, k] < UNREACHABLE
+    finished = board.num_cells
+    open_places[finished] = of_j - (board.distance[j, board.goals[i]] < UNREACHABLE)
+    total = open_places[finished]
+    for x in cells:
+        open_places[x] = of_j - (board.distance[j, x] < UNREACHABLE) - (x == board.goals[j])
+        total += open_places[x]
+    return total
 
 
 @njit(nogil=True)
 def _fill_excesses(board, i, j, toward, away, numbers, order, work, table):
     """`table[x, y]` = least excess of i and j together until both have finished."""
-    sets, ways, leaving = work
+    sets, ways, leaving, open_places = work
     finished = board.num_cells
     goal = only(board.codes[board.goals[j]])
-    table[: finished + 1, : finished + 1] = INFINITE
+    everywhere = ZERO, _FINISHED
+    for k in range(finished):
+        low, high = only(board.codes[k])
+        everywhere = everywhere[0] | low, everywhere[1] | high
+    table[: finished + 1, : finished + 1] = 0
     sets[:, : finished + 1] = ZERO
     ways[:, : finished + 1] = ZERO
     leaving[:, : finished + 1] = 0
     many = _order_by_distance(board.distance[i], finished, order)
-    left = _joint_places(board, i, j)
+    left = _count_open_places(board, i, j, order[:many], open_places)
     value = 0
     idle = 0
     while left and idle <= _MOST_FOR_A_STEP:
@@ -138,6 +146,8 @@ def _fill_excesses(board, i, j, toward, away, numbers, order, work, table):
         new = 0
         for q in range(many + 1):  # whoever has finished first, then the nearest: steps that cost nothing lead there
             x = order[q - 1] if q else finished
+            if open_places[x] <= _SETTLED:
+                continue
             cell = x if q else board.goals[i]
             taken_low, taken_high = only(board.codes[cell])
             if cell == board.goals[j]:
@@ -175,19 +185,30 @@ def _fill_excesses(board, i, j, toward, away, numbers, order, work, table):
                 far = sets[two, x, 0], sets[two, x, 1]
                 leaving[now, x] = _leaving(board, x, board.distance[j], (low, high), far)
             sets[now, x, 0], sets[now, x, 1] = low, high
-            new += _write_new((low, high), (was_low, was_high), numbers, value, table[x])
+            if open_places[x] <= 0:
+                open_places[x] -= 1
+                continue
+            if value:
+                found = _write_new((low, high), (was_low, was_high), numbers, value, table[x])
+            else:  # most places: the table says so already
+                found = count(low, high)
+            open_places[x] -= found
+            new += found
         left -= new
         idle = 0 if new else idle + 1
         value += 1
+    last = (value + 2) % 3
+    for x in range(finished + 1):
+        _write_new(everywhere, (sets[last, x, 0], sets[last, x, 1]), numbers, INFINITE, table[x])
 
 
 @njit(nogil=True)
 def _fill_times(board, i, j, toward, away, numbers, work, table):
     """`table[x, y]` = fewest steps until i (now at x) and j (at y) are both on their goals."""
-    sets, ways, leaving = work
-    count = board.num_cells
-    table[:count, :count] = INFINITE
-    sets[0, :count] = ZERO
+    sets, ways, leaving, _ = work
+    cells = board.num_cells
+    table[:cells, :cells] = INFINITE
+    sets[0, :cells] = ZERO
     sets[0, board.goals[i], 0], sets[0, board.goals[i], 1] = only(board.codes[board.goals[j]])
     table[board.goals[i], board.goals[j]] = 0
     masks = toward | away
@@ -196,14 +217,14 @@ def _fill_times(board, i, j, toward, away, numbers, work, table):
     while new:
         value += 1
         new = 0
-        for x in range(count):
+        for x in range(cells):
             places = sets[0, x, 0], sets[0, x, 1]
             low, high = _come_from(places, masks)
             taken_low, taken_high = only(board.codes[x])
             ways[0, x, 0] = (places[0] | low) & ~taken_low
             ways[0, x, 1] = (places[1] | high) & ~taken_high
             leaving[0, x] = _leaving(board, x, board.distance[j], places, places)
-        for x in range(count):
+        for x in range(cells):
             low, high = _brought_by_steps(board, board.distance[i], x, 0, 0, ways, leaving)
             taken_low, taken_high = only(board.codes[x])
             low = (low | ways[0, x, 0]) & ~taken_low
@@ -215,12 +236,13 @@ def _fill_times(board, i, j, toward, away, numbers, work, table):
 @njit(nogil=True)
 def _new_work(count):
     """By value (modulo 3) and place of i: the places of j; where j can be to come to one of them, at its cost, while i
-    comes to or stays on its place; and from that place, the directions.
+    comes to or stays on its place; and from that place, the directions. Then, by place of i, places of j to be found.
     """
     return (
         np.zeros((3, count + 1, 2), np.uint64),
         np.zeros((3, count + 1, 2), np.uint64),
         np.zeros((3, count + 1), np.int64),
+        np.zeros(count + 1, np.int64),
     )
 
 
