@@ -125,7 +125,7 @@ def _solve_some(  # type: ignore[no-untyped-def]
                 solvable = UNREACHABLE_TOGETHER
         for k in rounds:
             if thorough:
-                if solvable == UNKNOWN:
+                if solvable == UNKNOWN and (k > 1 or count < 2 * n):
                     solvable = can_get_home(board, to_starts, _ENTRIES[k])
                 if solvable == UNREACHABLE_TOGETHER:
                     status = _UNSOLVABLE
