@@ -48,7 +48,7 @@ class Filler:
 
     @property
     def source(self) -> Source:
-        """Shared with the other class of the same agents, size and holes, unless the boards of this one are rare."""
+        """What candidates are drawn from; as a rule the other class of the same agents, size and holes shares it."""
         return self._sources[self.rare]
 
     @property

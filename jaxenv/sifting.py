@@ -1,7 +1,7 @@
 """What can be said of candidates without a search: which are boards of the split, and which of those are easy.
 
-Boards that need a wait and boards that need none are chosen from one `Source`, each class in its own time: whatever a
-search has found of a candidate is of use to either. A `Block` is a range of a source's candidates with what is known of
+From three agents on, boards that need a wait and boards that need none are chosen from one `Source`, each class in its
+own time: whatever a search has found of a candidate is of use to either. A `Block` is a range of a source's candidates with what is known of
 each. Two ways lead to one, told apart by nothing in it but the easy boards: compiled (`sift`), on the CPU; and JAX
 (`sift_by_jax`), on whatever devices there are.
 """
@@ -32,7 +32,8 @@ _WORK = 16  # at least rows of a map, and words of a board
 class Source:
     """What drawing needs to know of a part, but for its class: key and numbers, and the tables that follow from them.
 
-    Rare proposals have a key of their own, so that they have no random word in common with what others draw.
+    Rare proposals have a key of their own, so that they have no random word in common with what others draw. Of two
+    agents each class has its own candidates: few of them need a search, and those searches are short.
     """
 
     key: NDArray[np.uint32]  # u32[2]
@@ -45,7 +46,8 @@ class Source:
 
     @classmethod
     def of(cls, key: jax.Array, part: Part, split: str, limits: Limits, rare: bool = False) -> "Source":
-        numbers = (list(SPLITS).index(split), part.num_agents, part.size, int(rare), part.group)
+        apart = rare if part.num_agents > 2 else part.needs_wait
+        numbers = (list(SPLITS).index(split), part.num_agents, part.size, int(apart), part.group)
         return cls(
             np.asarray(jax.random.key_data(_folded(key, np.array(numbers, np.uint32))), np.uint32),
             part,

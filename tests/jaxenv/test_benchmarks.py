@@ -11,10 +11,10 @@ from jaxenv.errors import GenerationError
 
 PINNED = {
     "learn": "08fb2a6e143bb7dbf8cf9325c38a0c0b",
-    "learn3": "37f47bf3d8fe937582e0121f8e85de75",
+    "learn3": "c7192becb9ec0d6b2a2ef9555d9c93d0",
     "validation": "72e8aae8766c35d37b8856b029530d29",
-    "quick": "c5c8238ccd532068f42fe94e84b42bd8",
-    "paper": "99723886edb08ba6fa97dfaf83a50fbe",
+    "quick": "c866d0e272bfae98b6fe4a399d39b4d8",
+    "paper": "ce07b11890ba674b799f0dfa74d0640b",
 }
 MAKE_UP = {"learn": (2, 1600, 0.25), "learn3": (3, 800, 0.25), "validation": (2, 480, 0.5)}
 

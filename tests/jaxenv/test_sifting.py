@@ -118,9 +118,9 @@ def test_easy_boards_are_kept_only_where_they_are_asked_for_and_their_kind_is_kn
 
 
 def test_rare_proposals_have_no_word_in_common_with_other_candidates():
-    plain, rare = (source_of(2, 5, "0.2", rare) for rare in (False, True))
+    plain, rare = (source_of(3, 5, "0.2", rare) for rare in (False, True))
     assert plain.key.tolist() != rare.key.tolist()
-    assert plain.key.tolist() == source_of(2, 5, "0.3", False).key.tolist()  # holes are no part of the key
+    assert plain.key.tolist() == source_of(3, 5, "0.3", False).key.tolist()  # holes are no part of the key
 
 
 def test_bit_maps_agree_with_sets_of_cells():
