@@ -1,9 +1,9 @@
 """What can be said of candidates without a search: which are boards of the split, and which of those are easy.
 
 From three agents on, boards that need a wait and boards that need none are chosen from one `Source`, each class in its
-own time: whatever a search has found of a candidate is of use to either. A `Block` is a range of a source's candidates with what is known of
-each. Two ways lead to one, told apart by nothing in it but the easy boards: compiled (`sift`), on the CPU; and JAX
-(`sift_by_jax`), on whatever devices there are.
+own time: whatever a search has found of a candidate is of use to either. A `Block` is a range of a source's candidates
+with what is known of each. Two ways lead to one, told apart by nothing in it but the easy boards: compiled (`sift`), on
+the CPU; and JAX (`sift_by_jax`), on whatever devices there are.
 """
 
 from dataclasses import dataclass
