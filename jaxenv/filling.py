@@ -7,6 +7,7 @@ its budget, would not fill it; the budget is a number of windows, so that an imp
 """
 
 from collections import Counter, deque
+from functools import partial
 from typing import Any
 
 import jax
@@ -34,7 +35,9 @@ class Filler:
 
     def __init__(self, key: jax.Array, part: Part, split: str, limits: Limits) -> None:
         self.part, self.wanted, self.split = part, part.wanted, split
-        self._sources = [Source.of(key, part, split, limits, rare) for rare in (False, True)]
+        self._draw_from = partial(Source.of, key, part, split, limits)
+        # As a rule the other class of the same agents, size and holes has the same source.
+        self.source = self._draw_from(rare=False)
         self.fates: Counter[Fate] = Counter()
         self.given_up = False
         self.rare = False
@@ -45,11 +48,6 @@ class Filler:
         self._taken_before = 0  # boards taken before the current window
         self.index = 0  # candidates judged so far
         self._ahead: deque[Labelled] = deque()
-
-    @property
-    def source(self) -> Source:
-        """What candidates are drawn from; as a rule the other class of the same agents, size and holes shares it."""
-        return self._sources[self.rare]
 
     @property
     def taken(self) -> int:
@@ -76,6 +74,7 @@ class Filler:
     def restore(self, state: list[int]) -> None:
         self.wanted, given_up, rare, self.windows, self._taken_before, self.index, *fates = state
         self.given_up, self.rare = bool(given_up), bool(rare)
+        self.source = self._draw_from(rare=self.rare)
         self.fates = Counter(dict(zip(Fate, fates, strict=True)))
         self._ahead.clear()
 
@@ -142,6 +141,7 @@ class Filler:
             return
         if self.windows == 1 and self.part.needs_wait and self.part.num_agents > 1 and found < RARE * WINDOW:
             self.rare = True
+            self.source = self._draw_from(rare=True)
             self._ahead.clear()
             return
         left = self.budget - self.windows
