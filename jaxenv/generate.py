@@ -19,6 +19,7 @@ from jaxenv.judging import new_table
 from jaxenv.labelling import Labeller, Range
 from jaxenv.multihost import Hosts
 from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
+from jaxenv.sifting import Name
 from jaxenv.types import MIN_SIZE, Limits
 
 Progress = Callable[[int, int], None]
@@ -190,13 +191,12 @@ class Filling:
 
     def _label(self, fillers: list[Filler], allowance: int) -> None:
         """What these fillers need next, and what others need of the same sources."""
-        keys = {filler.source.key.tobytes() for filler in fillers}
-        sharing = [f for f in self._fillers if f.missing > 0 and not f.given_up and f.source.key.tobytes() in keys]
+        names = {filler.source.name for filler in fillers}
+        sharing = [f for f in self._fillers if f.missing > 0 and not f.given_up and f.source.name in names]
         asked = [(filler, one) for filler in sharing if (one := filler.next_range(allowance)) is not None]
         shared = list(_share(asked))
-        for (_, takers), blocks in zip(
-            shared, self._labeller.label([one for one, _ in shared], self.seen), strict=True
-        ):
+        made = self._labeller.label([one for one, _ in shared], self.seen)
+        for (_, takers), blocks in zip(shared, made, strict=True):
             for labelled in blocks:
                 for filler in takers:
                     filler.supply(labelled)
@@ -204,9 +204,9 @@ class Filling:
 
 def _share(asked: list[tuple[Filler, Range]]) -> Iterator[tuple[Range, list[Filler]]]:
     """The ranges cut where one of the same source begins or ends: each part once, in order, and who wants it."""
-    sources: dict[bytes, list[tuple[Filler, Range]]] = {}
+    sources: dict[Name, list[tuple[Filler, Range]]] = {}
     for filler, one in asked:
-        sources.setdefault(one.source.key.tobytes(), []).append((filler, one))
+        sources.setdefault(one.source.name, []).append((filler, one))
     for wanted in sources.values():
         cuts = sorted({cut for _, one in wanted for cut in (one.first, one.end)})
         for first, end in pairwise(cuts):

@@ -5,9 +5,10 @@ takes them in chunks, and the compiled code holds no interpreter lock. All limit
 on the machine.
 
 A board first gets a quick search with a small table of nogoods. What is left open is looked at in rounds, each with
-more of everything: the joint space is exhausted from both ends (unless the board is known to be solvable), then it is
-searched, up to `max_steps`, with what is known of pairs: their excesses, and from the second of these rounds on their
-times, for few boards have a makespan that is hard to find once the plan of the least sum of costs is known.
+more of everything: the joint space is exhausted from both ends (unless the board is known to be solvable; and in the
+first round only on crowded maps, for with more room few are not), then it is searched, up to `max_steps`, with what is
+known of pairs: their excesses, and from the second of these rounds on their times, for few boards have a makespan that
+is hard to find once the plan of the least sum of costs is known.
 """
 
 from functools import partial
@@ -42,6 +43,12 @@ _FIRST_WITH_PAIR_TIMES = 2
 _CHUNK = 512
 _PARTS_PER_THREAD = 4
 _HARD_CHUNK = 4
+
+
+@njit(nogil=True)
+def _is_crowded(cells, agents):  # type: ignore[no-untyped-def]
+    """Fewer free cells than agents, once they stand."""
+    return cells < 2 * agents
 
 
 @njit(nogil=True)
@@ -125,7 +132,7 @@ def _solve_some(  # type: ignore[no-untyped-def]
                 solvable = UNREACHABLE_TOGETHER
         for k in rounds:
             if thorough:
-                if solvable == UNKNOWN and (k > 1 or count < 2 * n):
+                if solvable == UNKNOWN and (k > 1 or _is_crowded(count, n)):
                     solvable = can_get_home(board, to_starts, _ENTRIES[k])
                 if solvable == UNREACHABLE_TOGETHER:
                     status = _UNSOLVABLE

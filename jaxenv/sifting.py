@@ -7,6 +7,7 @@ the CPU; and JAX (`sift_by_jax`), on whatever devices there are.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import jax
@@ -24,6 +25,8 @@ from jaxenv.propose import propose, race_table, word_numbers
 from jaxenv.quotas import Part
 from jaxenv.shortest import ATTEMPTS, LONGEST, action_of, undisturbed
 from jaxenv.types import Instances, Limits
+
+Name = tuple[bytes, Fraction]
 
 _WORK = 16  # at least rows of a map, and words of a board
 
@@ -57,6 +60,11 @@ class Source:
             word_numbers(part.size, part.num_agents, limits.max_size),
             race_table(part.size, limits.max_size),
         )
+
+    @property
+    def name(self) -> Name:
+        """What tells it from others, to know it again."""
+        return self.key.tobytes(), self.part.hole_ratio
 
     @property
     def holes(self) -> tuple[int, int]:

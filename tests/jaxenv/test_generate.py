@@ -17,9 +17,10 @@ from jaxenv.candidates import draw
 from jaxenv.canonical import SPLITS, board_hash, canonical_hash, split_of
 from jaxenv.config import EnvConfig
 from jaxenv.errors import GenerationError, JaxenvError
-from jaxenv.generate import generate
+from jaxenv.generate import _share, generate
 from jaxenv.judging import new_table
-from jaxenv.quotas import as_fraction, largest_remainder, parts_of
+from jaxenv.labelling import Range
+from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
 from jaxenv.sifting import Source, sift_by_jax
 from jaxenv.solve import solve
 from jaxenv.types import Label, Limits, Status
@@ -168,6 +169,21 @@ def test_both_classes_have_the_use_of_a_search(monkeypatch):
     for waits in (1.0, 0.0):
         generate(jax.random.key(2), config(only(7), waits=waits, num_agents=4), 200)
     assert sum(map(len, searched)) > 1.25 * len(together)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 9), st.booleans()), max_size=4))
+def test_what_several_want_of_a_source_is_made_once_and_each_gets_all_of_its_range_in_order(wanted):
+    sources = [
+        Source.of(jax.random.key(0), Part(3, size, False, Fraction(1, 5), 1), "train", Limits()) for size in (4, 5)
+    ]
+    asked = [(number, Range(sources[k], first, count, easy)) for number, (k, first, count, easy) in enumerate(wanted)]
+    shared = list(_share(asked))  # numbers do for fillers
+    made = [(one.source.part.size, at) for one, _ in shared for at in range(one.first, one.end)]
+    assert len(made) == len(set(made))
+    for number, one in asked:
+        parts = [part for part, takers in shared if number in takers]
+        assert [at for part in parts for at in range(part.first, part.end)] == list(range(one.first, one.end))
+        assert all(part.source is one.source and (part.with_easy or not one.with_easy) for part in parts)
 
 
 def test_another_key_or_split_gives_other_boards():
