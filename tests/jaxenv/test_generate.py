@@ -1,6 +1,7 @@
 """Sets to order: counts, distinctness, splits, the bounded failure, and what the result may depend on."""
 
 import contextlib
+import sys
 import time
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -11,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenv import labelling
+from jaxenv import filling, labelling
 from jaxenv.build import make_instances
 from jaxenv.candidates import draw
 from jaxenv.canonical import SPLITS, board_hash, canonical_hash, split_of
 from jaxenv.config import EnvConfig
 from jaxenv.errors import GenerationError, JaxenvError
+from jaxenv.filling import WINDOW
 from jaxenv.generate import _share, generate
 from jaxenv.judging import new_table
 from jaxenv.labelling import Range
@@ -126,11 +128,22 @@ def test_realised_numbers_are_those_of_the_boards(mixed):
         assert record["candidates"] == record["count"] + sum(record[fate] for fate in fates)
 
 
-def test_the_content_does_not_depend_on_how_many_candidates_are_drawn_at_once():
-    asked = config(waits=[0.5, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25])
-    one, other = (generate(jax.random.key(11), asked, 160, chunk=chunk) for chunk in (2048, 300))
-    assert one.content_hash == other.content_hash
-    assert one.realised == other.realised
+@pytest.mark.parametrize("num_agents", [2, 3])
+def test_neither_content_nor_record_depend_on_how_many_candidates_are_drawn_or_labelled_at_once(
+    num_agents, monkeypatch
+):
+    asked = config([0.3] + [0.1] * 7, [0.45] + [0.2] * 7, [0.5] + [0.25] * 7, num_agents)
+    made = [
+        generate(jax.random.key(11), asked, 300),
+        generate(jax.random.key(11), asked, 300, engine="device", chunk=300),
+    ]
+    monkeypatch.setattr(labelling, "PIECE", 100)
+    monkeypatch.setattr(sys.modules["jaxenv.generate"], "_AT_ONCE", WINDOW)  # a class after another
+    monkeypatch.setattr(filling, "_LEAST", 1000)
+    made.append(generate(jax.random.key(11), asked, 300))
+    assert len({dataset.content_hash for dataset in made}) == 1
+    assert all(dataset.realised == made[0].realised for dataset in made)
+    assert sum(record["duplicate"] for record in made[0].realised["classes"]) > 0
 
 
 def test_the_content_does_not_depend_on_the_engine():
