@@ -40,7 +40,6 @@ class Filler:
         self.source = self._draw_from(rare=False)
         self.fates: Counter[Fate] = Counter()
         self.given_up = False
-        self.rare = False
         low, high = SPLITS[split]
         self._per_board = BUCKETS / (high - low)  # candidates for one of the split
         self.window = WINDOW * BUCKETS // (high - low)
@@ -68,13 +67,13 @@ class Filler:
 
     def state(self) -> list[int]:
         """All that a filler is, as numbers; labelled candidates are not kept, for they can be made again."""
-        known = [self.wanted, self.given_up, self.rare, self.windows, self._taken_before, self.index]
+        known = [self.wanted, self.given_up, self.source.rare, self.windows, self._taken_before, self.index]
         return [*map(int, known), *(self.fates[fate] for fate in Fate)]
 
     def restore(self, state: list[int]) -> None:
         self.wanted, given_up, rare, self.windows, self._taken_before, self.index, *fates = state
-        self.given_up, self.rare = bool(given_up), bool(rare)
-        self.source = self._draw_from(rare=self.rare)
+        self.given_up = bool(given_up)
+        self.source = self._draw_from(rare=bool(rare))
         self.fates = Counter(dict(zip(Fate, fates, strict=True)))
         self._ahead.clear()
 
@@ -94,7 +93,7 @@ class Filler:
         end = self.end
         if self.windows:
             end = max(end, self.index + int(allowance * self._per_board))
-        count = min(have + enough, end) - have
+        count = min(enough, end - have)
         return Range(self.source, have, count, with_easy=not self.part.needs_wait) if count > 0 else None
 
     def supply(self, labelled: Labelled) -> None:
@@ -140,7 +139,6 @@ class Filler:
         if self.missing <= 0:
             return
         if self.windows == 1 and self.part.needs_wait and self.part.num_agents > 1 and found < RARE * WINDOW:
-            self.rare = True
             self.source = self._draw_from(rare=True)
             self._ahead.clear()
             return
@@ -160,7 +158,7 @@ class Filler:
             "hole_ratio": float(part.hole_ratio),
             "wanted": part.wanted,
             "count": self.taken,
-            "proposals": "rare" if self.rare else "uniform",
+            "proposals": "rare" if self.source.rare else "uniform",
             "candidates": self.index,
             **{fate.name.lower(): fates[fate] for fate in Fate if fate != Fate.TAKEN},
             "acceptance": self.taken / max(self.index - fates[Fate.OTHER_SPLIT], 1),
@@ -173,7 +171,7 @@ class Filler:
         solved = max(
             sum(fates[f] for f in (Fate.UNSOLVABLE, Fate.UNDETERMINED, Fate.OTHER_CLASS, Fate.DUPLICATE, Fate.TAKEN)), 1
         )
-        crowded = fates[Fate.UNPLACED] > 0.9 * drawn and not self.rare
+        crowded = fates[Fate.UNPLACED] > 0.9 * drawn and not self.source.rare
         if crowded or fates[Fate.UNSOLVABLE] > 0.5 * solved:
             advice = "lower hole_ratio or the number of agents"
         elif fates[Fate.DUPLICATE] > self.taken:

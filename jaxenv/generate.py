@@ -19,7 +19,7 @@ from jaxenv.judging import new_table
 from jaxenv.labelling import Labeller, Range
 from jaxenv.multihost import Hosts
 from jaxenv.quotas import Part, as_fraction, largest_remainder, parts_of
-from jaxenv.sifting import Name
+from jaxenv.sifting import SourceName
 from jaxenv.types import MIN_SIZE, Limits
 
 Progress = Callable[[int, int], None]
@@ -204,7 +204,7 @@ class Filling:
 
 def _share(asked: list[tuple[Filler, Range]]) -> Iterator[tuple[Range, list[Filler]]]:
     """The ranges cut where one of the same source begins or ends: each part once, in order, and who wants it."""
-    sources: dict[Name, list[tuple[Filler, Range]]] = {}
+    sources: dict[SourceName, list[tuple[Filler, Range]]] = {}
     for filler, one in asked:
         sources.setdefault(one.source.name, []).append((filler, one))
     for wanted in sources.values():

@@ -46,7 +46,7 @@ _HARD_CHUNK = 4
 
 
 @njit(nogil=True)
-def _is_crowded(cells, agents):  # type: ignore[no-untyped-def]
+def _is_crowded(cells: Any, agents: Any) -> Any:
     """Fewer free cells than agents, once they stand."""
     return cells < 2 * agents
 

@@ -13,16 +13,16 @@ where i was. Such places of j are kept apart, as the directions in which it woul
 import numpy as np
 from numba import njit
 
-from jaxenv.bitmap import ONE, ZERO, count, holds, moved, only, popcount
+from jaxenv.bitmap import ONE, ZERO, holds, moved, only, popcount
 from jaxenv.host_graph import UNREACHABLE
 from jaxenv.host_pairs import INFINITE, PAIR
 
 _OPPOSITE = np.array([1, 0, 3, 2], np.int64)
 _FINISHED = np.uint64(1 << 63)  # in the second word
 _MOST_FOR_A_STEP = 4  # both agents go away from their goals
-_SETTLED = (
-    -2
-)  # sets only grow: what a row that is full has given to the others for all its steps, it need not give again
+# Two values after a row was full, all that is kept of it is in the state that stays: the others have seen it for steps
+# at any cost, and sets only grow. Open places are counted on below zero till then.
+_SETTLED = -2
 
 
 @njit(nogil=True)
@@ -129,11 +129,7 @@ def _fill_excesses(board, i, j, toward, away, numbers, order, work, table):
     sets, ways, leaving, open_places = work
     finished = board.num_cells
     goal = only(board.codes[board.goals[j]])
-    everywhere = ZERO, _FINISHED
-    for k in range(finished):
-        low, high = only(board.codes[k])
-        everywhere = everywhere[0] | low, everywhere[1] | high
-    table[: finished + 1, : finished + 1] = 0
+    table[: finished + 1, : finished + 1] = INFINITE
     sets[:, : finished + 1] = ZERO
     ways[:, : finished + 1] = ZERO
     leaving[:, : finished + 1] = 0
@@ -188,18 +184,12 @@ def _fill_excesses(board, i, j, toward, away, numbers, order, work, table):
             if open_places[x] <= 0:
                 open_places[x] -= 1
                 continue
-            if value:
-                found = _write_new((low, high), (was_low, was_high), numbers, value, table[x])
-            else:  # most places: the table says so already
-                found = count(low, high)
+            found = _write_new((low, high), (was_low, was_high), numbers, value, table[x])
             open_places[x] -= found
             new += found
         left -= new
         idle = 0 if new else idle + 1
         value += 1
-    last = (value + 2) % 3
-    for x in range(finished + 1):
-        _write_new(everywhere, (sets[last, x, 0], sets[last, x, 1]), numbers, INFINITE, table[x])
 
 
 @njit(nogil=True)

@@ -32,10 +32,10 @@ class Kind(IntEnum):
 class Fate(IntEnum):
     """What became of a candidate of a class; up to UNDETERMINED as its kind."""
 
-    UNPLACED = 1
-    OTHER_SPLIT = 2
-    UNSOLVABLE = 3
-    UNDETERMINED = 4
+    UNPLACED = Kind.UNPLACED
+    OTHER_SPLIT = Kind.OTHER_SPLIT
+    UNSOLVABLE = Kind.UNSOLVABLE
+    UNDETERMINED = Kind.UNDETERMINED
     DUPLICATE = 5
     OTHER_CLASS = 6
     TAKEN = 7

@@ -79,16 +79,13 @@ class Labeller:
         cut = [_cut(one, min(self._step, -(-one.count // hosts))) for one in ranges]
         pieces = [piece for of_one in cut for piece in of_one]
         own = self._label(pieces[host::hosts], seen)
-        if hosts == 1:
-            result = iter(own)
-        else:
-            told = self.hosts.exchange([(one.block.kind, one.block.hash) for one in own])
-            result = iter(
-                own[k // hosts]
-                if k % hosts == host
-                else Labelled(_without_boards(piece, *told[k % hosts][k // hosts]), None)
-                for k, piece in enumerate(pieces)
-            )
+        told = self.hosts.exchange([(one.block.kind, one.block.hash) for one in own]) if hosts > 1 else []
+        result = (
+            own[k // hosts]
+            if k % hosts == host
+            else Labelled(_without_boards(piece, *told[k % hosts][k // hosts]), None)
+            for k, piece in enumerate(pieces)
+        )
         return [[next(result) for _ in of_one] for of_one in cut]
 
     @property

@@ -26,7 +26,7 @@ from jaxenv.quotas import Part
 from jaxenv.shortest import ATTEMPTS, LONGEST, action_of, undisturbed
 from jaxenv.types import Instances, Limits
 
-Name = tuple[bytes, Fraction]
+SourceName = tuple[bytes, Fraction]
 
 _WORK = 16  # at least rows of a map, and words of a board
 
@@ -62,7 +62,7 @@ class Source:
         )
 
     @property
-    def name(self) -> Name:
+    def name(self) -> SourceName:
         """What tells it from others, to know it again."""
         return self.key.tobytes(), self.part.hole_ratio
 

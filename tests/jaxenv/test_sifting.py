@@ -20,6 +20,7 @@ from jaxenv.types import Label, Limits, Plans, Status
 from jaxenv.verify import verify
 
 NONE = new_table(1)
+LIMITS = Limits()
 CASES = [
     # agents, size, hole ratio, rare
     (1, 3, "0.2", False),
@@ -33,12 +34,12 @@ CASES = [
 ]
 
 
-def source_of(agents, size, ratio, rare, limits=Limits()):  # noqa: B008
+def source_of(agents, size, ratio, rare, limits=LIMITS):
     part = Part(agents, size, False, Fraction(ratio), 1)
     return Source.of(jax.random.key(agents), part, "train", limits, rare)
 
 
-def blocks(agents, size, ratio, rare, count=1500, first=700, limits=Limits()):  # noqa: B008
+def blocks(agents, size, ratio, rare, count=1500, first=700, limits=LIMITS):
     source = source_of(agents, size, ratio, rare, limits)
     return sift(source, first, count, True, NONE), sift_by_jax(source, first, count, NONE, count, None)
 

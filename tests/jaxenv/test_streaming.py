@@ -23,8 +23,8 @@ from jaxenv.streaming import generate_to, stream
 
 ROOT = Path(__file__).parents[2]
 # Of three agents both classes of a size choose among the same candidates; on crowded maps of 3x3 some of them repeat.
-CONFIG = "EnvConfig.create([0.3] + [0.1] * 7, [0.45] + [0.2] * 7, 0.25, 3)"
-ASKED = eval(CONFIG)
+CONFIG = [0.3] + [0.1] * 7, [0.45] + [0.2] * 7, 0.25, 3
+ASKED = EnvConfig.create(*CONFIG)
 COUNT, SEED = 800, 8
 
 # What the tests in other processes make: the set of ASKED, COUNT and SEED in many small runs.
@@ -37,7 +37,7 @@ from jaxenv.generate import order_of
 from jaxenv.streaming import stream
 sys.modules["jaxenv.generate"]._AT_ONCE = 4096  # one class after another, so that there is something to kill
 def make(folder, run=100, **options):
-    order = order_of(jax.random.key({SEED}), {CONFIG}, {COUNT})
+    order = order_of(jax.random.key({SEED}), EnvConfig.create(*{CONFIG}), {COUNT})
     stream(folder, order, run=run, progress=lambda done, total: print(done, flush=True), **options)
 """
 
